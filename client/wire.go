@@ -1,0 +1,155 @@
+// Package client is the Go client of the HTTP API, and the home of its wire
+// types: the server encodes what this package declares.
+package client
+
+import (
+	"encoding/json"
+	"time"
+)
+
+// CollectionSettings is the body of PUT /v1/collections/{c}.
+type CollectionSettings struct {
+	Analyzer string `json:"analyzer,omitempty"` // "english" (default), …
+}
+
+// Collection is what PUT and GET /v1/collections/{c} answer.
+type Collection struct {
+	Name       string    `json:"name"`
+	Analyzer   string    `json:"analyzer"`
+	Model      string    `json:"model"`
+	Dimensions int       `json:"dimensions"`
+	Created    time.Time `json:"created"`
+}
+
+// Document is one document to write: the body of POST …/documents, or one line
+// of its NDJSON form. Readers: absent or null leaves the decision to the
+// policies; an empty list admits nobody. Entries: "user:…", "group:…", "public".
+type Document struct {
+	Key        string         `json:"key"`
+	Title      string         `json:"title,omitempty"`
+	Format     string         `json:"format"` // "markdown", "html", "text"
+	Text       string         `json:"text"`
+	Readers    *[]string      `json:"readers,omitempty"`
+	Attributes map[string]any `json:"attributes,omitempty"`
+	Regions    []string       `json:"regions,omitempty"`
+	ValidFrom  *time.Time     `json:"valid_from,omitempty"`
+	ValidUntil *time.Time     `json:"valid_until,omitempty"`
+}
+
+// WriteResult says what became of one document. Line is the 1-based NDJSON line.
+// Status: "created", "updated", "unchanged", "access_updated" or "failed".
+type WriteResult struct {
+	Line      int      `json:"line,omitempty"`
+	Key       string   `json:"key,omitempty"`
+	Status    string   `json:"status"`
+	Version   uint32   `json:"version,omitempty"`
+	Chunks    int      `json:"chunks,omitempty"`
+	Truncated int      `json:"truncated_chunks,omitempty"` // chunks whose end the model did not see
+	Error     *Problem `json:"error,omitempty"`
+}
+
+// AccessPatch is the body of PATCH …/documents/{key}/access. An absent field
+// stays as it is; readers null takes the declaration away, [] admits nobody.
+type AccessPatch struct {
+	Readers    json.RawMessage `json:"readers,omitempty"`
+	Attributes json.RawMessage `json:"attributes,omitempty"`
+	Regions    json.RawMessage `json:"regions,omitempty"`
+	ValidFrom  json.RawMessage `json:"valid_from,omitempty"`
+	ValidUntil json.RawMessage `json:"valid_until,omitempty"`
+}
+
+// DocumentInfo is one document in a listing, or without its text.
+type DocumentInfo struct {
+	Key        string         `json:"key"`
+	Version    uint32         `json:"version"`
+	Title      string         `json:"title"`
+	Format     string         `json:"format"`
+	Chunker    string         `json:"chunker"`
+	Chunks     int            `json:"chunks"`
+	Updated    time.Time      `json:"updated"`
+	Readers    *[]string      `json:"readers,omitempty"` // writers and admins only
+	Attributes map[string]any `json:"attributes,omitempty"`
+	Regions    []string       `json:"regions,omitempty"`
+	ValidFrom  *time.Time     `json:"valid_from,omitempty"`
+	ValidUntil *time.Time     `json:"valid_until,omitempty"`
+	Text       string         `json:"text,omitempty"` // GET of one document only
+}
+
+// Listing is one page of GET …/documents. Next is the cursor of the next page.
+type Listing struct {
+	Documents []DocumentInfo `json:"documents"`
+	Next      string         `json:"next,omitempty"`
+}
+
+// Scope narrows or widens applicability. Defaults: the principal's own region,
+// the present time.
+type Scope struct {
+	Region    *string    `json:"region,omitempty"`
+	AnyRegion bool       `json:"any_region,omitempty"`
+	AsOf      *time.Time `json:"as_of,omitempty"`
+	AnyTime   bool       `json:"any_time,omitempty"`
+}
+
+// SearchRequest is the body of POST …/search.
+type SearchRequest struct {
+	Query    string `json:"query"`
+	K        int    `json:"k,omitempty"`        // default 10, at most 100
+	Strategy string `json:"strategy,omitempty"` // "sparse", "dense", "hybrid" (default)
+	Scope    *Scope `json:"scope,omitempty"`
+	Explain  bool   `json:"explain,omitempty"`
+}
+
+// SearchResponse answers it.
+type SearchResponse struct {
+	Results  []SearchResult `json:"results"`
+	Strategy string         `json:"strategy"`
+	Plan     string         `json:"plan"` // hash of the plan
+	Counts   Counts         `json:"counts"`
+	Degraded []string       `json:"degraded"`
+}
+
+// Counts of documents. Only what the principal may read is counted.
+type Counts struct {
+	Visible    int `json:"visible"`
+	OutOfScope int `json:"out_of_scope"` // visible, but not applicable
+}
+
+// SearchResult is one passage: the bytes [Start, End) of the document's normalised text.
+type SearchResult struct {
+	Document string   `json:"document"`
+	Version  uint32   `json:"version"`
+	Title    string   `json:"title"`
+	Start    int      `json:"start"`
+	End      int      `json:"end"`
+	Headings []string `json:"headings"`
+	Text     string   `json:"text"`
+	Score    float64  `json:"score"`
+	Explain  *Explain `json:"explain,omitempty"`
+}
+
+// Explain holds a result's rank (1-based) and score in each leg that found it.
+type Explain struct {
+	Legs map[string]LegExplain `json:"legs"`
+}
+
+// LegExplain is one leg's word on a result.
+type LegExplain struct {
+	Rank  int     `json:"rank"`
+	Score float64 `json:"score"`
+}
+
+// Problem is an error body (RFC 9457, application/problem+json).
+type Problem struct {
+	Type   string `json:"type"`
+	Title  string `json:"title"`
+	Status int    `json:"status"`
+	Detail string `json:"detail,omitempty"` // says what to do
+}
+
+// Error makes a Problem an error.
+func (p *Problem) Error() string {
+	if p.Detail == "" {
+		return p.Title
+	}
+	return p.Title + ": " + p.Detail
+}

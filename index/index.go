@@ -1,0 +1,62 @@
+// Package index is the contract for what is found: vectors and postings. An
+// index is derived from the store and can always be rebuilt from it. It knows
+// nothing of policies: it is given a filter.Set and answers inside it.
+package index
+
+import (
+	"context"
+
+	"sluice/filter"
+)
+
+// Row is one chunk as the index sees it.
+type Row struct {
+	Row    uint32    // store row number
+	Text   string    // what the lexical leg indexes: heading path + chunk
+	Vector []float32 // unit length
+}
+
+// Document is all rows of the present version of one document.
+type Document struct {
+	Ordinal uint32
+	Rows    []Row
+}
+
+// Batch brings an index from one epoch to a later one. Each ordinal occurs at
+// most once over Put and Delete. Put replaces what the index had of the ordinal.
+type Batch struct {
+	Epoch  uint64
+	Put    []Document
+	Delete []uint32
+}
+
+// Hit is one found row. Higher scores are better; ties are broken by row, ascending.
+type Hit struct {
+	Row     uint32
+	Ordinal uint32
+	Score   float32
+}
+
+// Index holds one generation of one collection.
+type Index interface {
+	// Apply makes a batch visible: a Reader taken later sees all of it, one taken before none.
+	Apply(ctx context.Context, b Batch) error
+	// Applied returns the epoch the index has durably reached: after a restart
+	// the feed is replayed from there. 0: rebuild from the documents.
+	Applied() uint64
+	// Reader returns a consistent view; Close it.
+	Reader() (Reader, error)
+	// Flush makes what was applied durable (Applied then is the last batch's epoch).
+	Flush(ctx context.Context) error
+	Close() error
+}
+
+// Reader answers queries over one consistent state.
+type Reader interface {
+	// Dense returns the k rows of allowed documents nearest to vector by inner product, best first.
+	Dense(ctx context.Context, allowed filter.Set, vector []float32, k int) ([]Hit, error)
+	// Lexical returns the k best rows of allowed documents by BM25 with the
+	// statistics of the allowed documents only. Rows without any query term are not hits.
+	Lexical(ctx context.Context, allowed filter.Set, text string, k int) ([]Hit, error)
+	Close()
+}

@@ -1,0 +1,55 @@
+// Package retrieve is a query's way: resolve, plan, legs, fusion, recheck, assembly.
+package retrieve
+
+import (
+	"time"
+
+	"sluice/filter"
+)
+
+// Request is one search of one principal.
+type Request struct {
+	Principal  filter.Principal
+	Collection string // in the principal's tenant
+	Query      string
+	K          int
+	Strategy   string
+	Scope      filter.Scope
+	Explain    bool
+}
+
+// Response answers it. Stages are in the order they ran.
+type Response struct {
+	Results    []Result
+	Strategy   string
+	PlanHash   string
+	Visible    int // documents the principal may read
+	OutOfScope int // of those, not applicable
+	Degraded   []string
+	Stages     []Stage
+}
+
+// Result is one passage: bytes [Start, End) of the document's normalised text.
+type Result struct {
+	Key      string
+	Version  uint32
+	Title    string
+	Start    int
+	End      int
+	Headings []string
+	Text     string
+	Score    float64
+	Legs     map[string]LegRank
+}
+
+// LegRank is a result's 1-based rank and score in one leg.
+type LegRank struct {
+	Rank  int
+	Score float64
+}
+
+// Stage is how long a step took.
+type Stage struct {
+	Name string
+	Took time.Duration
+}

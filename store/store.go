@@ -1,0 +1,159 @@
+// Package store is the contract for the truth: documents, versions, access,
+// policies and the change feed. Everything else (bitmaps, vectors, postings)
+// is a cache of it. store/pebble is its home for one process.
+package store
+
+import (
+	"context"
+	"errors"
+	"iter"
+	"time"
+
+	"sluice/chunk"
+	"sluice/filter"
+)
+
+// Errors callers branch on.
+var (
+	ErrNotFound       = errors.New("not found")
+	ErrLocked         = errors.New("the data directory is in use by another process")
+	ErrNewerFormat    = errors.New("the data directory was written by a newer version")
+	ErrFeedTrimmed    = errors.New("the change feed no longer reaches back that far; rebuild from the documents")
+	ErrConflict       = errors.New("the document changed meanwhile")
+	ErrTooManyRows    = errors.New("the collection has used all of its row numbers; reindex it")
+	ErrInvalid        = errors.New("invalid")
+	ErrSettingsDiffer = errors.New("the collection exists with other settings")
+)
+
+// Settings of a collection. They are fixed when it is created.
+type Settings struct {
+	Analyzer string // lexical analyzer: "english" (default), "standard", …
+}
+
+// Collection is one named set of documents of a tenant.
+type Collection struct {
+	ID       uint32 // unique in the store, never used again
+	Tenant   string
+	Name     string
+	Settings Settings
+	Created  time.Time
+}
+
+// Record is a document without its content: what listing, filters and the recheck need.
+type Record struct {
+	Collection uint32
+	Key        string
+	Ordinal    uint32 // unique in the collection; kept over versions, never used again after a delete
+	Version    uint32 // grows when content, format or title changes
+	Title      string
+	Format     string
+	Chunker    string   // e.g. "markdown/1"
+	Model      string   // digest of what made the vectors (model, precision, …)
+	Identity   [32]byte // hash over content, format and title
+	FirstRow   uint32   // its chunks are rows FirstRow … FirstRow+Rows-1; row numbers are never used again
+	Rows       uint32
+	Access     filter.Access
+	Epoch      uint64 // of the last change
+	Updated    time.Time
+}
+
+// Content is a document version with its text. Vectors is row-major
+// len(Chunks) × Dimensions, in chunk order.
+type Content struct {
+	Record
+	Text       string // normalised
+	Chunks     []chunk.Chunk
+	Dimensions int
+	Vectors    []float32
+}
+
+// Version is what a write brings: a document ready to be committed. The store
+// gives it its ordinal, version number, rows and epoch.
+type Version struct {
+	Key        string
+	Title      string
+	Format     string
+	Chunker    string
+	Model      string
+	Identity   [32]byte
+	Text       string
+	Chunks     []chunk.Chunk
+	Dimensions int
+	Vectors    []float32
+	Access     filter.Access
+}
+
+// Receipt says what a write did. The write is durable when it is returned.
+type Receipt struct {
+	Record
+	Created   bool // the key was new
+	Unchanged bool // nothing was written
+}
+
+// ChangeKind says what a Change is about.
+type ChangeKind uint8
+
+// The kinds of change. A reader of the feed applies the present state of what
+// changed, so replaying a change twice is harmless.
+const (
+	DocumentChanged ChangeKind = iota + 1 // created, replaced, access changed or deleted
+	CollectionCreated
+	PoliciesChanged
+)
+
+// Change is one entry of the feed.
+type Change struct {
+	Epoch      uint64
+	Kind       ChangeKind
+	Collection uint32
+	Ordinal    uint32
+}
+
+// PolicySource is the Cedar text in force: file name to content.
+type PolicySource struct {
+	Schema   string
+	Policies map[string]string
+}
+
+// Store is the contract. Every method is safe for concurrent use. Each write
+// is one atomic, durable step that grows the epoch by one.
+type Store interface {
+	// CreateCollection creates it, or returns the one that exists (created false).
+	// Other settings than those it was created with: ErrSettingsDiffer.
+	CreateCollection(ctx context.Context, tenant, name string, settings Settings) (c Collection, created bool, err error)
+	Collection(ctx context.Context, tenant, name string) (Collection, error)
+	Collections(ctx context.Context) ([]Collection, error)
+
+	// Commit creates or replaces a document. The same identity, chunker, model
+	// and access as what is there: nothing is written and the receipt says so.
+	Commit(ctx context.Context, collection uint32, v Version) (Receipt, error)
+	// SetAccess replaces the access row; it does not grow the version.
+	// change is given the present row and returns the new one; it must not block.
+	SetAccess(ctx context.Context, collection uint32, key string, change func(filter.Access) (filter.Access, error)) (Receipt, error)
+	// Delete removes the document with its content. ErrNotFound if there is none.
+	Delete(ctx context.Context, collection uint32, key string) (Receipt, error)
+
+	Lookup(ctx context.Context, collection uint32, key string) (Record, error)
+	// Records returns the present records of the ordinals; those that do not
+	// exist (any more) are absent from the map.
+	Records(ctx context.Context, collection uint32, ordinals []uint32) (map[uint32]Record, error)
+	// Content returns record, text and chunks of one version, consistently.
+	// Vectors are loaded only if withVectors.
+	Content(ctx context.Context, collection uint32, ordinal uint32, withVectors bool) (Content, error)
+	// Scan yields the records in ascending order of ordinal, from the one given on.
+	Scan(ctx context.Context, collection uint32, from uint32) iter.Seq2[Record, error]
+
+	// SetPolicies puts the Cedar text in force, if it differs from the present one.
+	SetPolicies(ctx context.Context, p PolicySource) (epoch uint64, changed bool, err error)
+	Policies(ctx context.Context) (PolicySource, error)
+
+	Epoch(ctx context.Context) (uint64, error)
+	// Changes returns up to limit changes with an epoch greater than after, in order.
+	Changes(ctx context.Context, after uint64, limit int) ([]Change, error)
+	// WaitChange blocks until the epoch is greater than after.
+	WaitChange(ctx context.Context, after uint64) error
+	// Trim forgets changes with an epoch ≤ upTo.
+	Trim(ctx context.Context, upTo uint64) error
+
+	Close() error
+}
