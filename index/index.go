@@ -41,6 +41,9 @@ type Hit struct {
 type Index interface {
 	// Apply makes a batch visible: a Reader taken later sees all of it, one taken before none.
 	Apply(ctx context.Context, b Batch) error
+	// Holds reports whether the row is live and belongs to the ordinal. Row
+	// numbers are never used again, so then the index has that version whole.
+	Holds(ordinal, row uint32) bool
 	// Applied returns the epoch the index has durably reached: after a restart
 	// the feed is replayed from there. 0: rebuild from the documents.
 	Applied() uint64

@@ -19,7 +19,7 @@ var (
 	ErrLocked         = errors.New("the data directory is in use by another process")
 	ErrNewerFormat    = errors.New("the data directory was written by a newer version")
 	ErrFeedTrimmed    = errors.New("the change feed no longer reaches back that far; rebuild from the documents")
-	ErrConflict       = errors.New("the document changed meanwhile")
+	ErrVectorsNeeded  = errors.New("the content is new; its vectors are needed")
 	ErrTooManyRows    = errors.New("the collection has used all of its row numbers; reindex it")
 	ErrInvalid        = errors.New("invalid")
 	ErrSettingsDiffer = errors.New("the collection exists with other settings")
@@ -126,6 +126,8 @@ type Store interface {
 
 	// Commit creates or replaces a document. The same identity, chunker, model
 	// and access as what is there: nothing is written and the receipt says so.
+	// A version without Vectors is accepted where only its access is new; where
+	// its content is new: ErrVectorsNeeded.
 	Commit(ctx context.Context, collection uint32, v Version) (Receipt, error)
 	// SetAccess replaces the access row; it does not grow the version.
 	// change is given the present row and returns the new one; it must not block.
