@@ -21,6 +21,7 @@ type cli struct {
 	Ingest ingestCommand `cmd:"" help:"Send a folder of documents to the daemon."`
 	Search searchCommand `cmd:"" help:"Ask the daemon a question."`
 	Check  checkCommand  `cmd:"" help:"Verify every checksum and cross reference of a data directory, read-only."`
+	Key    keyCommand    `cmd:"" help:"Make an API key and the hash to put into the configuration."`
 	Model  modelCommand  `cmd:"" help:"Fetch models."`
 	Eval   evalCommand   `cmd:"" help:"Measure relevance, and prove that nobody sees what they may not."`
 
