@@ -1,0 +1,3 @@
+package simd
+
+func accelerated() []*Set { return nil }
