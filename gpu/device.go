@@ -34,7 +34,8 @@ type Device interface {
 	// single bit. An error concerns the batch as a whole: dst is undefined.
 	Embed(ctx context.Context, batch *Batch, dst []float32) error
 	Dimensions() int
-	// Precision names the arithmetic; vectors of different precisions differ.
+	// Precision names the arithmetic, as in "f32"; vectors of different
+	// precisions are not to be mixed.
 	Precision() string
 	Close() error
 }

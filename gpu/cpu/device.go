@@ -68,8 +68,11 @@ func newDevice(m *model.Model, workers int, kernels *simd.Set) *Device {
 // Dimensions is the length of a vector.
 func (d *Device) Dimensions() int { return d.config.Hidden }
 
-// Precision names the arithmetic and the kernel set.
-func (d *Device) Precision() string { return "f32/" + d.kernels.Level }
+// Precision is f32, whichever kernels run: they differ in the last bits only.
+func (d *Device) Precision() string { return "f32" }
+
+// Kernels names the instruction set in use.
+func (d *Device) Kernels() string { return d.kernels.Level }
 
 // Close ends the workers after the batch in progress.
 func (d *Device) Close() error {
