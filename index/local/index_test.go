@@ -1,0 +1,37 @@
+package local
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"sluice/index"
+	"sluice/index/conformance"
+	"sluice/index/text"
+)
+
+func english(t testing.TB) text.Analyzer {
+	t.Helper()
+	a, err := text.New("english")
+	require.NoError(t, err)
+	return a
+}
+
+// TestConformance runs the suite with bounds that leave everything fresh, and
+// with such that seal and merge all the time.
+func TestConformance(t *testing.T) {
+	for name, options := range map[string]Options{
+		"fresh":  {},
+		"sealed": {FreshRows: 3},
+	} {
+		t.Run(name, func(t *testing.T) {
+			conformance.Run(t, func(t *testing.T, place string, dims int) index.Index {
+				options := options
+				options.Dimensions, options.Analyzer = dims, english(t)
+				ix, err := Open(place, options)
+				require.NoError(t, err)
+				return ix
+			})
+		})
+	}
+}
