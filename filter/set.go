@@ -51,6 +51,22 @@ func (s Set) Each(yield func(uint32) bool) {
 	}
 }
 
+// From returns a range function over the admitted ordinals from the given one
+// on, ascending.
+func (s Set) From(ordinal uint32) func(yield func(uint32) bool) {
+	return func(yield func(uint32) bool) {
+		if s.bitmap == nil {
+			return
+		}
+		it := s.bitmap.Iterator()
+		for it.AdvanceIfNeeded(ordinal); it.HasNext(); {
+			if !yield(it.Next()) {
+				return
+			}
+		}
+	}
+}
+
 // IsEmpty reports whether no ordinal is admitted.
 func (s Set) IsEmpty() bool { return s.bitmap == nil || s.bitmap.IsEmpty() }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 
+	"sluice/filter"
 	"sluice/store"
 )
 
@@ -52,5 +53,5 @@ func (q *query) admits(r store.Record) (bool, error) {
 	if err != nil {
 		return false, fmt.Errorf("rechecking access: %w", err)
 	}
-	return admitted && r.Access.Applicability.Applies(q.scope), nil
+	return admitted && filter.Applies(r.Access.Applicability, q.scope), nil
 }

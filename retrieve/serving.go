@@ -24,9 +24,9 @@ const (
 // ErrStopped is returned by waits on a Serving that was closed.
 var ErrStopped = errors.New("serving has stopped")
 
-// OpenIndex opens the index of a collection. It returns an index that is empty
-// (Applied 0) where what was there cannot be used.
-type OpenIndex func(store.Collection) (index.Index, error)
+// OpenIndex opens the index of a collection. It returns an empty one (Applied
+// 0) where what was there cannot be used, or is not wanted (fresh).
+type OpenIndex func(c store.Collection, fresh bool) (index.Index, error)
 
 // Serving is the state searches run on: per collection a filter.View and an
 // index, brought forward from the store's change feed by one goroutine and
@@ -123,12 +123,9 @@ func (s *Serving) openCollections(ctx context.Context, epoch uint64) error {
 }
 
 func (s *Serving) openCollection(ctx context.Context, c store.Collection, epoch uint64) error {
-	ix, err := s.open(c)
+	ix, err := s.openIndex(ctx, c, epoch)
 	if err != nil {
 		return err
-	}
-	if err := s.catchUp(ctx, c, ix, epoch); err != nil {
-		return errors.Join(err, ix.Close())
 	}
 	view, err := s.buildView(ctx, c)
 	if err != nil {
@@ -145,6 +142,33 @@ func (s *Serving) openCollection(ctx context.Context, c store.Collection, epoch 
 	return nil
 }
 
+// openIndex returns the collection's index at epoch: brought there by the feed
+// where it reaches back far enough, else built from the documents themselves.
+func (s *Serving) openIndex(ctx context.Context, c store.Collection, epoch uint64) (index.Index, error) {
+	ix, err := s.open(c, false)
+	if err != nil {
+		return nil, err
+	}
+	if ix.Applied() > 0 {
+		err = s.replay(ctx, c, ix, epoch)
+	}
+	if errors.Is(err, store.ErrFeedTrimmed) || errors.Is(err, errAhead) {
+		if err = ix.Close(); err == nil {
+			ix, err = s.open(c, true)
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	if err == nil && ix.Applied() == 0 {
+		err = s.rebuild(ctx, c, ix, epoch)
+	}
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("bringing the index to epoch %d: %w", epoch, err), ix.Close())
+	}
+	return ix, nil
+}
+
 func (s *Serving) buildView(ctx context.Context, c store.Collection) (*filter.View, error) {
 	var changes []filter.Change
 	for record, err := range s.store.Scan(ctx, c.ID, 0) {
@@ -156,26 +180,16 @@ func (s *Serving) buildView(ctx context.Context, c store.Collection) (*filter.Vi
 	return filter.NewView(c.Tenant, s.policies).Apply(changes), nil
 }
 
-// catchUp brings an index to epoch: from the feed where it reaches back far
-// enough, else from the documents themselves.
-func (s *Serving) catchUp(ctx context.Context, c store.Collection, ix index.Index, epoch uint64) error {
-	if ix.Applied() == epoch {
-		return nil
-	}
-	var err error
-	if ix.Applied() == 0 {
-		err = s.rebuild(ctx, c, ix, epoch)
-	} else if err = s.replay(ctx, c, ix, epoch); errors.Is(err, store.ErrFeedTrimmed) {
-		err = s.rebuild(ctx, c, ix, epoch)
-	}
-	if err != nil {
-		return fmt.Errorf("bringing the index to epoch %d: %w", epoch, err)
-	}
-	return ix.Flush(ctx)
-}
+// errAhead: the index has seen more than the store has. The store was restored
+// from a backup, so what the index holds is not to be trusted.
+var errAhead = errors.New("the index is ahead of the store")
 
 func (s *Serving) replay(ctx context.Context, c store.Collection, ix index.Index, epoch uint64) error {
-	for after := ix.Applied(); after < epoch; {
+	if ix.Applied() > epoch {
+		return errAhead
+	}
+	after := ix.Applied()
+	for after < epoch {
 		changes, err := s.store.Changes(ctx, after, changesPerStep)
 		if err != nil {
 			return err
@@ -188,11 +202,11 @@ func (s *Serving) replay(ctx context.Context, c store.Collection, ix index.Index
 			return err
 		}
 	}
-	return ix.Apply(ctx, index.Batch{Epoch: epoch})
+	return ix.Apply(ctx, index.Batch{Epoch: max(after, epoch)})
 }
 
-// rebuild puts every document of the store into the index. Whatever the index
-// holds beyond them is deleted by the caller of OpenIndex: it starts empty.
+// rebuild puts every document of the store into an empty index. Epoch 0 marks
+// the parts: a crash before the last batch leaves an index to rebuild again.
 func (s *Serving) rebuild(ctx context.Context, c store.Collection, ix index.Index, epoch uint64) error {
 	var ordinals []uint32
 	for record, err := range s.store.Scan(ctx, c.ID, 0) {
@@ -205,11 +219,14 @@ func (s *Serving) rebuild(ctx context.Context, c store.Collection, ix index.Inde
 		s.log.Info("rebuilding the index from the store", "collection", c.Name, "documents", len(ordinals))
 	}
 	for part := range slices.Chunk(ordinals, rebuildDocBatch) {
-		if err := s.applyToIndex(ctx, ix, c.ID, part, epoch); err != nil {
+		if err := s.applyToIndex(ctx, ix, c.ID, part, 0); err != nil {
 			return err
 		}
 	}
-	return ix.Apply(ctx, index.Batch{Epoch: epoch})
+	if err := ix.Apply(ctx, index.Batch{Epoch: epoch}); err != nil {
+		return err
+	}
+	return ix.Flush(ctx)
 }
 
 // states is what a set of documents is at present in the store: what the index

@@ -1,0 +1,146 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+
+	"golang.org/x/sync/errgroup"
+
+	"sluice/client"
+	"sluice/eval"
+	"sluice/server/config"
+)
+
+const demoQuestion = "What does the Enterprise plan cost per month?"
+
+// demoAskers are shown the same question: only the first may read the price list.
+var demoAskers = []string{"bob-support", "alice-engineer"}
+
+type demoCommand struct {
+	Corpus string `type:"existingdir" default:"eval/testdata/grounded-access" help:"The demo corpus."`
+	Data   string `type:"path" default:"data" help:"Data directory."`
+	Listen string `default:"127.0.0.1:8080" help:"Address of the API."`
+}
+
+// Run starts a daemon in demo mode, shows it off once, and keeps it serving.
+func (c demoCommand) Run(ctx context.Context) error {
+	dataset, err := eval.Load(c.Corpus)
+	if err != nil {
+		return err
+	}
+	settings, err := c.settings(dataset)
+	if err != nil {
+		return err
+	}
+	d := &daemon{config: settings, log: newLogger(settings.Log)}
+	if err := d.open(ctx); err != nil {
+		return err
+	}
+	return errors.Join(c.serve(ctx, d, dataset), d.close())
+}
+
+func (c demoCommand) serve(ctx context.Context, d *daemon, dataset *eval.Dataset) error {
+	listener, err := net.Listen("tcp", c.Listen)
+	if err != nil {
+		return fmt.Errorf("listening (is another daemon running?): %w", err)
+	}
+	group, ctx := errgroup.WithContext(ctx)
+	group.Go(func() error { return d.serve(ctx, listener, nil) })
+	group.Go(func() error {
+		t := tour{url: "http://" + listener.Addr().String(), out: os.Stdout}
+		if err := t.show(ctx, dataset); err != nil && ctx.Err() == nil {
+			return fmt.Errorf("the demo: %w", err)
+		}
+		return nil
+	})
+	return group.Wait()
+}
+
+func (c demoCommand) settings(dataset *eval.Dataset) (config.Config, error) {
+	s := config.Default()
+	s.Listen, s.AdminListen, s.Data, s.Policies, s.Log.Level = c.Listen, "off", c.Data, dataset.Policies, "warn"
+	s.Demo = config.Demo{Enabled: true, Principals: demoPrincipals(dataset)}
+	s.EnsureDefaults()
+	return s, s.Validate()
+}
+
+// demoPrincipals are the data set's own, and a writer per tenant.
+func demoPrincipals(dataset *eval.Dataset) map[string]config.Principal {
+	principals := map[string]config.Principal{}
+	for _, p := range dataset.Principals {
+		principals[p.Name] = config.Principal{
+			Tenant: p.Tenant, Subject: p.Name, Groups: p.Groups, Attributes: p.Attributes, Roles: []string{"read"},
+		}
+		principals[demoWriter(p.Tenant)] = config.Principal{Tenant: p.Tenant, Subject: demoWriter(p.Tenant), Roles: []string{"admin"}}
+	}
+	return principals
+}
+
+func demoWriter(tenant string) string { return tenant + "-librarian" }
+
+// demoBackend is the daemon as the demo's principals see it.
+type demoBackend struct{ url string }
+
+func (b demoBackend) As(_ context.Context, p eval.Principal) (eval.Session, error) {
+	api, err := b.client(p.Name)
+	if err != nil {
+		return nil, err
+	}
+	return eval.NewSession(api), nil
+}
+
+func (b demoBackend) client(name string) (*client.Client, error) {
+	return client.New(b.url, client.WithDemoPrincipal(name))
+}
+
+// tour ingests the corpus and shows what two principals get.
+type tour struct {
+	url string
+	out io.Writer
+}
+
+func (t tour) show(ctx context.Context, dataset *eval.Dataset) error {
+	fmt.Fprintf(t.out, "\nIngesting %d documents of the demo corpus …\n", len(dataset.Documents))
+	if err := t.ingest(ctx, dataset); err != nil {
+		return err
+	}
+	fmt.Fprintf(t.out, "\nThe same question asked by two principals: %s\n", demoQuestion)
+	for _, name := range demoAskers {
+		if err := t.ask(ctx, name); err != nil {
+			return err
+		}
+	}
+	fmt.Fprintf(t.out, tryLines, t.url, demoAskers[0], demoQuestion, demoAskers[1], demoWriter("northstar"))
+	return nil
+}
+
+const tryLines = `
+Serving on %[1]s; Ctrl-C stops. Try:
+
+  curl -s %[1]s/v1/collections/%[6]s/search -H 'X-Sluice-Principal: %[2]s' -d '{"query": "%[3]s", "k": 3}'
+  curl -s %[1]s/v1/collections/%[6]s/search -H 'X-Sluice-Principal: %[4]s' -d '{"query": "%[3]s", "k": 3}'
+  curl -s %[1]s/v1/collections/%[6]s/documents -H 'X-Sluice-Principal: dave-contractor'
+
+Your own folder:
+
+  bin/sluice ingest FOLDER --collection mine --as %[5]s
+  bin/sluice search 'a question' --collection mine --as %[5]s
+`
+
+func (t tour) ask(ctx context.Context, name string) error {
+	api, err := demoBackend{t.url}.client(name)
+	if err != nil {
+		return err
+	}
+	response, err := api.Search(ctx, eval.Collection, client.SearchRequest{Query: demoQuestion, K: 2})
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(t.out, "\n%s may read %d documents and gets\n", name, response.Counts.Visible)
+	printResults(t.out, response)
+	return nil
+}
