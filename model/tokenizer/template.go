@@ -143,5 +143,6 @@ type specialToken struct {
 }
 
 func (s *specialToken) UnmarshalJSON(data []byte) error {
+	s.id = -1 // unless there is one
 	return json.Unmarshal(data, &[]any{&s.content, &s.id})
 }
