@@ -2,6 +2,7 @@ package tokenizer
 
 import (
 	"errors"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -82,4 +83,31 @@ func TestConcurrentUse(t *testing.T) {
 		})
 	}
 	wait.Wait()
+}
+
+// TestInvalidUTF8 replaces each bad byte by U+FFFD, which must change nothing
+// but the places.
+func TestInvalidUTF8(t *testing.T) {
+	for _, clean := range []bool{true, false} {
+		tok := parse(t, change(t, "wordpiece_cased", map[string]any{
+			"normalizer": map[string]any{"type": "BertNormalizer", "clean_text": clean, "handle_chinese_chars": true, "lowercase": true},
+			"model": map[string]any{
+				"type": "WordPiece", "unk_token": "[UNK]", "continuing_subword_prefix": "##", "max_input_chars_per_word": 9,
+				"vocab": map[string]int{"[PAD]": 0, "[UNK]": 1, "[CLS]": 2, "[SEP]": 3, "[MASK]": 4, "a": 5, "##\ufffd": 6, "##b": 7, "\ufffd": 8},
+			},
+		}))
+		var bad, good Encoding
+		for _, text := range append(seedTexts, "a\xffb", "\xf0\x9fb \xe4") {
+			if err := tok.Encode(&bad, text, Options{}); err != nil {
+				t.Fatal(err)
+			}
+			if err := tok.Encode(&good, string([]rune(text)), Options{}); err != nil {
+				t.Fatal(err)
+			}
+			if !slices.Equal(bad.IDs, good.IDs) {
+				t.Errorf("clean %t, %+q: ids %v, want %v", clean, text, bad.IDs, good.IDs)
+			}
+			checkOffsets(t, &bad, text)
+		}
+	}
 }
