@@ -34,7 +34,7 @@ type Model struct {
 }
 
 // Load reads the model in dir. Every tensor's shape is checked against the
-// config, and every file against SHA256SUMS where the folder has one.
+// config, weights and tokenizer against SHA256SUMS where the folder has one.
 func Load(dir string) (*Model, error) {
 	m := &Model{Name: filepath.Base(dir), Tokenizer: filepath.Join(dir, tokenizerFile)}
 	if err := m.load(dir); err != nil {

@@ -50,10 +50,10 @@ type expectation struct {
 	archive *safetensors.Archive
 }
 
-func readExpectation(t *testing.T, name string) expectation {
+func readExpectation(t *testing.T, path string) expectation {
 	t.Helper()
 	dir := t.TempDir()
-	data, err := os.ReadFile(filepath.Join(modelsDir, name, "expected.safetensors"))
+	data, err := os.ReadFile(path)
 	require.NoError(t, err)
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "model.safetensors"), data, 0o644))
 	archive, err := safetensors.Open(dir)
@@ -110,7 +110,7 @@ func TestTinyModelsMeetTheirGoldens(t *testing.T) {
 	for name, source := range goldens {
 		for _, kernels := range simd.Supported() {
 			t.Run(name+"/"+kernels.Level, func(t *testing.T) {
-				checkGoldens(t, name, readCases(t, source), readExpectation(t, source), kernels)
+				checkGoldens(t, name, readCases(t, source), readExpectation(t, filepath.Join(modelsDir, source, "expected.safetensors")), kernels)
 			})
 		}
 	}
