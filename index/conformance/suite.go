@@ -52,10 +52,10 @@ func Run(t *testing.T, open Open) {
 // testOracle applies random batches and compares random queries.
 func testOracle(t *testing.T, open Open) {
 	for seed := range uint64(6) {
-		c, o := newCorpus(seed, dims), newOracle(analyzer(t))
+		c, o := NewCorpus(seed, dims), newOracle(analyzer(t))
 		ix := open(t, fmt.Sprintf("%s/%d", t.TempDir(), seed), dims)
 		for epoch := uint64(1); epoch <= 40; epoch++ {
-			b := c.batch(epoch, ordinals)
+			b := c.Batch(epoch, ordinals)
 			require.NoError(t, ix.Apply(t.Context(), b))
 			o.apply(b)
 			if c.IntN(5) == 0 {
@@ -71,7 +71,7 @@ func testOracle(t *testing.T, open Open) {
 // testReopen loses what was not flushed and gets it again from the feed.
 func testReopen(t *testing.T, open Open) {
 	const seed = 7
-	c, o, place := newCorpus(seed, dims), newOracle(analyzer(t)), t.TempDir()+"/index"
+	c, o, place := NewCorpus(seed, dims), newOracle(analyzer(t)), t.TempDir()+"/index"
 	var feed []index.Batch
 	for epoch := uint64(1); epoch <= 30; epoch++ {
 		ix := open(t, place, dims)
@@ -79,7 +79,7 @@ func testReopen(t *testing.T, open Open) {
 		for _, b := range feed[ix.Applied():] {
 			require.NoError(t, ix.Apply(t.Context(), b))
 		}
-		b := c.batch(epoch, ordinals)
+		b := c.Batch(epoch, ordinals)
 		feed = append(feed, b)
 		o.apply(b)
 		require.NoError(t, ix.Apply(t.Context(), b))
@@ -109,20 +109,20 @@ func ask(t *testing.T, ix index.Index, allowed filter.Set, vector []float32, que
 // fresh, sealed and merged states: not one bit of an answer inside it changes.
 func testForeign(t *testing.T, open Open) {
 	for seed := range uint64(4) {
-		c := newCorpus(seed+100, dims)
+		c := NewCorpus(seed+100, dims)
 		ix := open(t, fmt.Sprintf("%s/%d", t.TempDir(), seed), dims)
 		own := index.Batch{Epoch: 1}
 		var mine []uint32
 		for i := range uint32(15) {
 			mine = append(mine, i*3)
-			own.Put = append(own.Put, c.document(i*3))
+			own.Put = append(own.Put, c.Document(i*3))
 		}
 		require.NoError(t, ix.Apply(t.Context(), own))
-		allowed, vector, query := filter.SetOf(mine...), c.vector(), c.words(8)
+		allowed, vector, query := filter.SetOf(mine...), c.Vector(), c.Words(8)
 		before := ask(t, ix, allowed, vector, query, 25)
 		require.NotEmpty(t, before.lexical)
 		for epoch := uint64(2); epoch <= 40; epoch++ {
-			b := c.batch(epoch, ordinals)
+			b := c.Batch(epoch, ordinals)
 			b.Put = slices.DeleteFunc(b.Put, func(d index.Document) bool { return allowed.Contains(d.Ordinal) })
 			b.Delete = slices.DeleteFunc(b.Delete, allowed.Contains)
 			require.NoError(t, ix.Apply(t.Context(), b))
@@ -137,14 +137,14 @@ func testForeign(t *testing.T, open Open) {
 
 // testOrder puts the same documents in different orders and batches.
 func testOrder(t *testing.T, open Open) {
-	c := newCorpus(11, dims)
+	c := NewCorpus(11, dims)
 	var documents []index.Document
 	for i := range uint32(ordinals) {
-		documents = append(documents, c.document(i))
+		documents = append(documents, c.Document(i))
 	}
-	allowed, vector, query := c.set(ordinals).And(filter.SetOf(1, 2, 3)), c.vector(), c.words(6)
+	allowed, vector, query := c.Set(ordinals).And(filter.SetOf(1, 2, 3)), c.Vector(), c.Words(6)
 	for allowed.Len() == 0 {
-		allowed = c.set(ordinals)
+		allowed = c.Set(ordinals)
 	}
 	var first answers
 	for run := range 4 {
@@ -170,28 +170,28 @@ func testOrder(t *testing.T, open Open) {
 
 // testNoHits: nothing is found where nothing is asked for, allowed or there.
 func testNoHits(t *testing.T, open Open) {
-	c, ix := newCorpus(3, dims), open(t, t.TempDir()+"/index", dims)
+	c, ix := NewCorpus(3, dims), open(t, t.TempDir()+"/index", dims)
 	all := filter.SetOf(1, 2, 3)
 	none := answers{}
 	empty := func(allowed filter.Set, query string, k int) {
 		t.Helper()
-		got := ask(t, ix, allowed, c.vector(), query, k)
+		got := ask(t, ix, allowed, c.Vector(), query, k)
 		require.Empty(t, got.dense)
 		require.Empty(t, got.lexical)
 	}
 	empty(all, "alpha", 10)
 	require.NoError(t, ix.Apply(t.Context(), index.Batch{Epoch: 1, Put: []index.Document{
-		{Ordinal: 1, Rows: []index.Row{{Row: 5, Text: "alpha", Vector: c.vector()}}},
+		{Ordinal: 1, Rows: []index.Row{{Row: 5, Text: "alpha", Vector: c.Vector()}}},
 		{Ordinal: 2},
 	}}))
-	require.NotEqual(t, none, ask(t, ix, all, c.vector(), "alpha", 10))
+	require.NotEqual(t, none, ask(t, ix, all, c.Vector(), "alpha", 10))
 	empty(filter.Set{}, "alpha", 10)
 	empty(filter.SetOf(), "alpha", 10)
 	empty(filter.SetOf(2, 3), "alpha", 10)
 	empty(all, "alpha", 0)
 	empty(all, "alpha", -1)
 	for _, query := range []string{"", "the of", "unheard", "\xff\xfe", strings.Repeat("unheard ", 5000)} {
-		require.Empty(t, ask(t, ix, all, c.vector(), query, 10).lexical, "query %.20q", query)
+		require.Empty(t, ask(t, ix, all, c.Vector(), query, 10).lexical, "query %.20q", query)
 	}
 	require.NoError(t, ix.Apply(t.Context(), index.Batch{Epoch: 2, Put: []index.Document{{Ordinal: 1}}}))
 	empty(all, "alpha", 10)
@@ -200,16 +200,16 @@ func testNoHits(t *testing.T, open Open) {
 
 // testRefused: bad input is named, and nothing of its batch is applied.
 func testRefused(t *testing.T, open Open) {
-	c, ix := newCorpus(5, dims), open(t, t.TempDir()+"/index", dims)
+	c, ix := NewCorpus(5, dims), open(t, t.TempDir()+"/index", dims)
 	one := func(vector []float32) []index.Document {
-		return []index.Document{c.document(0), {Ordinal: 1, Rows: []index.Row{{Row: c.nextRow, Text: "alpha", Vector: vector}}}}
+		return []index.Document{c.Document(0), {Ordinal: 1, Rows: []index.Row{{Row: c.nextRow, Text: "alpha", Vector: vector}}}}
 	}
 	with := func(x float64) []float32 {
-		v := c.vector()
+		v := c.Vector()
 		v[2] = float32(x)
 		return v
 	}
-	good := c.vector()
+	good := c.Vector()
 	require.NoError(t, ix.Apply(t.Context(), index.Batch{Epoch: 5, Put: one(good)[1:]}))
 	before := ask(t, ix, filter.SetOf(0, 1, 2), good, "alpha", 10)
 	for name, b := range map[string]index.Batch{
@@ -228,7 +228,7 @@ func testRefused(t *testing.T, open Open) {
 		require.Equal(t, before, ask(t, ix, filter.SetOf(0, 1, 2), good, "alpha", 10), name)
 	}
 	r := reader(t, ix)
-	for _, vector := range [][]float32{nil, good[1:], append(c.vector(), 0), with(math.NaN()), with(math.Inf(1))} {
+	for _, vector := range [][]float32{nil, good[1:], append(c.Vector(), 0), with(math.NaN()), with(math.Inf(1))} {
 		_, err := r.Dense(t.Context(), filter.SetOf(1), vector, 3)
 		require.ErrorIs(t, err, index.ErrInvalid)
 	}
@@ -239,14 +239,14 @@ func testRefused(t *testing.T, open Open) {
 
 // testSnapshot: a Reader sees the state it was taken at, even after Close.
 func testSnapshot(t *testing.T, open Open) {
-	c, ix := newCorpus(6, dims), open(t, t.TempDir()+"/index", dims)
+	c, ix := NewCorpus(6, dims), open(t, t.TempDir()+"/index", dims)
 	o := newOracle(analyzer(t))
-	first := c.batch(1, ordinals)
+	first := c.Batch(1, ordinals)
 	require.NoError(t, ix.Apply(t.Context(), first))
 	o.apply(first)
 	r := reader(t, ix)
 	for epoch := uint64(2); epoch < 30; epoch++ {
-		require.NoError(t, ix.Apply(t.Context(), c.batch(epoch, ordinals)))
+		require.NoError(t, ix.Apply(t.Context(), c.Batch(epoch, ordinals)))
 		if epoch%4 == 0 {
 			require.NoError(t, ix.Flush(t.Context()))
 		}
@@ -258,10 +258,10 @@ func testSnapshot(t *testing.T, open Open) {
 
 // testReplay: applying batches a second time changes nothing.
 func testReplay(t *testing.T, open Open) {
-	c, o := newCorpus(8, dims), newOracle(analyzer(t))
+	c, o := NewCorpus(8, dims), newOracle(analyzer(t))
 	ix := open(t, t.TempDir()+"/index", dims)
 	for epoch := uint64(1); epoch <= 20; epoch++ {
-		b := c.batch(epoch, ordinals)
+		b := c.Batch(epoch, ordinals)
 		o.apply(b)
 		require.NoError(t, ix.Apply(t.Context(), b))
 		if epoch%6 == 0 {
@@ -274,30 +274,30 @@ func testReplay(t *testing.T, open Open) {
 }
 
 func testCancelled(t *testing.T, open Open) {
-	c, ix := newCorpus(9, dims), open(t, t.TempDir()+"/index", dims)
-	require.NoError(t, ix.Apply(t.Context(), c.batch(1, ordinals)))
+	c, ix := NewCorpus(9, dims), open(t, t.TempDir()+"/index", dims)
+	require.NoError(t, ix.Apply(t.Context(), c.Batch(1, ordinals)))
 	r := reader(t, ix)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	require.ErrorIs(t, ix.Apply(ctx, c.batch(2, ordinals)), context.Canceled)
-	_, err := r.Dense(ctx, filter.SetOf(1, 2, 3), c.vector(), 5)
+	require.ErrorIs(t, ix.Apply(ctx, c.Batch(2, ordinals)), context.Canceled)
+	_, err := r.Dense(ctx, filter.SetOf(1, 2, 3), c.Vector(), 5)
 	require.ErrorIs(t, err, context.Canceled)
-	_, err = r.Lexical(ctx, filter.SetOf(1, 2, 3), c.words(5), 5)
+	_, err = r.Lexical(ctx, filter.SetOf(1, 2, 3), c.Words(5), 5)
 	require.ErrorIs(t, err, context.Canceled)
 	require.NoError(t, ix.Close())
 }
 
 func testClosed(t *testing.T, open Open) {
-	c, ix := newCorpus(10, dims), open(t, t.TempDir()+"/index", dims)
+	c, ix := NewCorpus(10, dims), open(t, t.TempDir()+"/index", dims)
 	r, err := ix.Reader()
 	require.NoError(t, err)
 	r.Close()
 	r.Close()
-	_, err = r.Dense(t.Context(), filter.SetOf(1), c.vector(), 5)
+	_, err = r.Dense(t.Context(), filter.SetOf(1), c.Vector(), 5)
 	require.ErrorIs(t, err, index.ErrClosed)
 	require.NoError(t, ix.Close())
 	require.NoError(t, ix.Close())
-	require.ErrorIs(t, ix.Apply(t.Context(), c.batch(1, ordinals)), index.ErrClosed)
+	require.ErrorIs(t, ix.Apply(t.Context(), c.Batch(1, ordinals)), index.ErrClosed)
 	require.ErrorIs(t, ix.Flush(t.Context()), index.ErrClosed)
 	_, err = ix.Reader()
 	require.ErrorIs(t, err, index.ErrClosed)
@@ -319,7 +319,7 @@ func reader(t *testing.T, ix index.Index) index.Reader {
 }
 
 // compare asks the present state a few random queries.
-func compare(t *testing.T, ix index.Index, o *oracle, c *corpus, where string) {
+func compare(t *testing.T, ix index.Index, o *oracle, c *Corpus, where string) {
 	t.Helper()
 	r, err := ix.Reader()
 	require.NoError(t, err)
@@ -329,9 +329,9 @@ func compare(t *testing.T, ix index.Index, o *oracle, c *corpus, where string) {
 	}
 }
 
-func compareReader(t *testing.T, r index.Reader, o *oracle, c *corpus, where string) {
+func compareReader(t *testing.T, r index.Reader, o *oracle, c *Corpus, where string) {
 	t.Helper()
-	allowed, vector, query := c.set(ordinals), c.vector(), c.words(1+c.IntN(8))
+	allowed, vector, query := c.Set(ordinals), c.Vector(), c.Words(1+c.IntN(8))
 	k := []int{1, 3, 10, 1000}[c.IntN(4)]
 	where = fmt.Sprintf("%s, %d allowed, k %d", where, allowed.Len(), k)
 	hits, err := r.Dense(t.Context(), allowed, vector, k)

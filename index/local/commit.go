@@ -6,34 +6,31 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"slices"
 
 	"sluice/index"
 )
 
 // commit makes a state durable: it seals the fresh parts into one segment,
 // switches the manifest at the present epoch and publishes the result. On an
-// error the present state stays and nothing is lost. The caller holds the lock.
+// error the present state stays and nothing is lost; files stay too, since it
+// is not known which manifest a crash would leave. The caller holds the lock.
 func (ix *Index) commit(ctx context.Context, parts []part) error {
 	sealed, fresh := split(parts)
 	if countLive(fresh) > 0 {
 		seg, err := ix.writeSegment(ctx, ix.takeID(), fresh)
 		if err != nil {
-			ix.discard(sealed, ix.current.parts)
 			return err
 		}
 		defer seg.release()
 		sealed = append(sealed, part{seg: seg})
 	}
 	if err := writeManifest(ix.options.FS, ix.dir, ix.manifest(sealed)); err != nil {
-		ix.discard(sealed, ix.current.parts)
 		return err
 	}
-	ix.discard(ix.current.parts, sealed)
 	ix.publish(ix.current.epoch, sealed)
 	ix.durable.Store(ix.current.epoch)
 	ix.dirty = false
-	ix.removeGarbage()
+	ix.tidy(sealed)
 	ix.wakeMerger()
 	return nil
 }
@@ -112,26 +109,18 @@ func (ix *Index) manifest(sealed []part) *manifest {
 	return m
 }
 
-// discard notes the files of parts that are not among the kept. They are
-// removed only after a later manifest is known to be durable: after an error
-// it is not known which one a crash would leave.
-func (ix *Index) discard(parts, kept []part) {
-	for _, p := range parts {
-		same := func(k part) bool { return k.seg == p.seg }
-		if p.seg.id != 0 && !slices.ContainsFunc(kept, same) {
-			ix.garbage = append(ix.garbage, segmentName(p.seg.id))
-		}
+// tidy removes the files that the manifest just made durable does not name:
+// what it replaced and what failed attempts have left. What can't be removed
+// now is tried again after the next commit.
+func (ix *Index) tidy(sealed []part) {
+	keep := map[string]bool{
+		segmentName(ix.pending.Load()):             true,
+		segmentName(ix.pending.Load()) + temporary: true,
 	}
-}
-
-// removeGarbage tries again later what it can't remove now.
-func (ix *Index) removeGarbage() {
-	ix.garbage = slices.DeleteFunc(ix.garbage, func(name string) bool {
-		err := ix.options.FS.Remove(ix.options.FS.PathJoin(ix.dir, name))
-		if err == nil || errors.Is(err, fs.ErrNotExist) {
-			return true
-		}
-		ix.options.Log.Warn("removing an index segment that is no longer used", "dir", ix.dir, "segment", name, "error", err)
-		return false
-	})
+	for _, p := range sealed {
+		keep[segmentName(p.seg.id)] = true
+	}
+	if err := removeOthers(ix.options.FS, ix.dir, keep); err != nil {
+		ix.options.Log.Warn("removing index files that are no longer used", "dir", ix.dir, "error", err)
+	}
 }

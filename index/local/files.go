@@ -2,6 +2,7 @@ package local
 
 import (
 	"bufio"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -23,11 +24,7 @@ func segmentName(id uint64) string { return fmt.Sprintf("%016x%s", id, segmentSu
 func writeFile(fs vfs.FS, dir, name string, write func(io.Writer) error) error {
 	path := fs.PathJoin(dir, name)
 	if err := writeSynced(fs, path+temporary, write); err != nil {
-		err = fmt.Errorf("writing %s: %w", path, err)
-		if removing := fs.Remove(path + temporary); removing != nil {
-			return fmt.Errorf("%w (and removing what was written: %w)", err, removing)
-		}
-		return err
+		return fmt.Errorf("writing %s: %w", path, err)
 	}
 	if err := fs.Rename(path+temporary, path); err != nil {
 		return fmt.Errorf("putting %s in place: %w", path, err)
@@ -35,16 +32,23 @@ func writeFile(fs vfs.FS, dir, name string, write func(io.Writer) error) error {
 	return syncDir(fs, dir)
 }
 
-func writeSynced(fs vfs.FS, path string, write func(io.Writer) error) (err error) {
+// writeSynced leaves no file behind if it fails: the disk may be full.
+func writeSynced(fs vfs.FS, path string, write func(io.Writer) error) error {
 	f, err := fs.Create(path, vfs.WriteCategoryUnspecified)
 	if err != nil {
 		return err
 	}
-	defer func() {
-		if closing := f.Close(); err == nil {
-			err = closing
-		}
-	}()
+	err = fill(f, write)
+	if closing := f.Close(); err == nil {
+		err = closing
+	}
+	if err != nil {
+		return errors.Join(err, fs.Remove(path))
+	}
+	return nil
+}
+
+func fill(f vfs.File, write func(io.Writer) error) error {
 	buffered := bufio.NewWriterSize(f, 1<<18)
 	if err := write(buffered); err != nil {
 		return err

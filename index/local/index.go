@@ -22,16 +22,16 @@ type Index struct {
 
 	writing chan struct{} // held by whoever changes the index; guards the next fields
 	nextID  uint64
-	dirty   bool     // something was applied since the last commit
-	garbage []string // files that no durable manifest will name
+	dirty   bool // something was applied since the last commit
 
 	mu      sync.Mutex // guards current
 	current *snapshot  // nil: closed
 	durable atomic.Uint64
 
-	wake chan struct{} // there may be something to merge
-	stop context.CancelFunc
-	done chan struct{} // the merging goroutine has ended
+	wake    chan struct{} // there may be something to merge
+	pending atomic.Uint64 // id of the segment a merge is writing
+	stop    context.CancelFunc
+	done    chan struct{} // the merging goroutine has ended
 }
 
 var _ index.Index = (*Index)(nil)
@@ -58,6 +58,7 @@ func Open(dir string, options Options) (*Index, error) {
 	merging, stop := context.WithCancel(context.Background())
 	ix.stop = stop
 	go ix.mergeLoop(merging)
+	ix.wakeMerger() // the last run may have left some to do
 	return ix, nil
 }
 

@@ -10,9 +10,11 @@ import (
 	"sluice/index/text"
 )
 
-func english(t testing.TB) text.Analyzer {
+func english(t testing.TB) text.Analyzer { return analyzerNamed(t, text.Default) }
+
+func analyzerNamed(t testing.TB, name string) text.Analyzer {
 	t.Helper()
-	a, err := text.New("english")
+	a, err := text.New(name)
 	require.NoError(t, err)
 	return a
 }

@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"context"
 	"io"
+	"maps"
 	"math"
 	"math/bits"
 	"slices"
@@ -16,7 +17,8 @@ const (
 	deadShare    = 3    // a segment with more than a third of its rows deleted is rewritten
 )
 
-// pickMerge chooses the sealed parts to merge next; none if all is well.
+// pickMerge chooses the sealed parts to merge next, all of the smallest tier
+// that has many; none if all is well.
 func pickMerge(parts []part) []part {
 	tiers := map[int][]part{}
 	for _, p := range parts {
@@ -27,7 +29,10 @@ func pickMerge(parts []part) []part {
 			return []part{p}
 		}
 		t := tier(p.liveRows())
-		if tiers[t] = append(tiers[t], p); len(tiers[t]) == mergeFanout {
+		tiers[t] = append(tiers[t], p)
+	}
+	for _, t := range slices.Sorted(maps.Keys(tiers)) {
+		if len(tiers[t]) >= mergeFanout {
 			return tiers[t]
 		}
 	}

@@ -51,6 +51,7 @@ func (ix *Index) merge(ctx context.Context) (merged bool, err error) {
 		return false, err
 	}
 	defer base.release()
+	defer ix.pending.Store(0)
 	var seg *segment
 	if countLive(picked) > 0 {
 		if seg, err = ix.writeSegment(ctx, id, picked); err != nil {
@@ -71,7 +72,9 @@ func (ix *Index) beginMerge(ctx context.Context) (base *snapshot, picked []part,
 		return nil, nil, 0, nil
 	}
 	ix.current.acquire()
-	return ix.current, picked, ix.takeID(), nil
+	id = ix.takeID()
+	ix.pending.Store(id)
+	return ix.current, picked, id, nil
 }
 
 // endMerge switches to the merged segment; nil: nothing of it was live.

@@ -63,12 +63,11 @@ func openSegment(data []byte) (*segment, error) {
 	if err := s.readHeader(); err != nil {
 		return nil, err
 	}
-	sums, err := s.readFooter()
-	if err != nil {
+	if err := s.readFooter(); err != nil {
 		return nil, err
 	}
 	for i := documentSection; i < sectionCount; i++ {
-		if crc32.Checksum(s.section[i], castagnoli) != sums[i] {
+		if _, _, sum := s.entry(i); crc32.Checksum(s.section[i], castagnoli) != sum {
 			return nil, damaged("checksum of section %d", i)
 		}
 	}
@@ -94,23 +93,29 @@ func (s *segment) readHeader() error {
 	return nil
 }
 
-// readFooter finds the sections and returns their checksums.
-func (s *segment) readFooter() (sums [sectionCount]uint32, err error) {
-	footer := s.data[len(s.data)-footerSize:]
+// readFooter finds the sections.
+func (s *segment) readFooter() error {
+	footer := s.footer()
 	s.sum = binary.LittleEndian.Uint32(footer[footerSize-4:])
 	if crc32.Update(crc32.Checksum(s.data[:headerSize], castagnoli), castagnoli, footer[:footerSize-4]) != s.sum {
-		return sums, damaged("checksum of header and footer")
+		return damaged("checksum of header and footer")
 	}
-	for i := range s.section {
-		entry := footer[i*entrySize:]
-		offset, length := binary.LittleEndian.Uint64(entry), binary.LittleEndian.Uint64(entry[8:])
+	for i := range sectionCount {
+		offset, length, _ := s.entry(i)
 		if end := uint64(len(s.data) - footerSize); offset > end || length > end-offset {
-			return sums, damaged("section %d outside the file", i)
+			return damaged("section %d outside the file", i)
 		}
 		s.section[i] = s.data[offset : offset+length]
-		sums[i] = binary.LittleEndian.Uint32(entry[16:])
 	}
-	return sums, nil
+	return nil
+}
+
+func (s *segment) footer() []byte { return s.data[len(s.data)-footerSize:] }
+
+// entry is what the footer says of a section.
+func (s *segment) entry(i section) (offset, length uint64, sum uint32) {
+	b := s.footer()[int(i)*entrySize:]
+	return binary.LittleEndian.Uint64(b), binary.LittleEndian.Uint64(b[8:]), binary.LittleEndian.Uint32(b[16:])
 }
 
 // checkSizes makes sure that the accessors below stay inside their sections.

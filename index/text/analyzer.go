@@ -90,7 +90,9 @@ func (a Analyzer) Identity() string { return fmt.Sprintf("%s/%d", a.name, versio
 // valid only until the next. Bytes that are not UTF-8 count as U+FFFD.
 func (a Analyzer) Terms(text string) iter.Seq[[]byte] {
 	return func(yield func([]byte) bool) {
-		for _, token := range a.chain.Analyze([]byte(strings.ToValidUTF8(text, "\uFFFD"))) {
+		// bleve's own lowering breaks letters that grow shorter, such as İ; it finds none left.
+		lower := strings.ToLower(strings.ToValidUTF8(text, "\uFFFD"))
+		for _, token := range a.chain.Analyze([]byte(lower)) {
 			if len(token.Term) > 0 && !yield(cut(token.Term)) {
 				return
 			}
