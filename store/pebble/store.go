@@ -37,6 +37,8 @@ type Options struct {
 	ReadOnly bool         // for checking: nothing is written, writes give store.ErrReadOnly
 	Logger   *slog.Logger // takes what pebble has to say; nil: nowhere
 	FS       vfs.FS       // nil: the operating system's
+
+	memTableSize uint64 // 0: the constant; tests want small ones
 }
 
 // Store is a store.Store and a store.Checker.
@@ -181,6 +183,9 @@ func pebbleOptions(options Options, guard *guard) *pebble.Options {
 		MemTableSize:       memTableSize,
 		ReadOnly:           options.ReadOnly,
 		EventListener:      &pebble.EventListener{DataCorruption: logger.corruption},
+	}
+	if options.memTableSize > 0 {
+		o.MemTableSize = options.memTableSize
 	}
 	for i := range o.Levels {
 		o.Levels[i].FilterPolicy = bloom.FilterPolicy(10)
