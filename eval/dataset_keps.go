@@ -115,6 +115,7 @@ type kepFile struct {
 	home string
 }
 
+// readTarXZ returns the Markdown files of an archive by path, links followed.
 func readTarXZ(r io.Reader) (map[string]kepFile, error) {
 	unpacked, err := xz.NewReader(r)
 	if err != nil {
@@ -132,17 +133,18 @@ func readTarXZ(r io.Reader) (map[string]kepFile, error) {
 			return nil, err
 		}
 		name := path.Clean(header.Name)
-		switch {
-		case path.Ext(name) != ".md":
-		case header.Typeflag == tar.TypeSymlink:
-			links[name] = path.Join(path.Dir(name), header.Linkname)
-		case header.Typeflag == tar.TypeReg:
-			text, err := readBounded(archive, name)
-			if err != nil {
-				return nil, err
-			}
-			files[name] = kepFile{text: string(text), home: name}
+		if path.Ext(name) != ".md" {
+			continue
 		}
+		if header.Typeflag == tar.TypeSymlink {
+			links[name] = path.Join(path.Dir(name), header.Linkname)
+			continue
+		}
+		text, err := readBounded(archive, name)
+		if err != nil {
+			return nil, err
+		}
+		files[name] = kepFile{text: string(text), home: name}
 	}
 }
 
@@ -176,7 +178,7 @@ func (d *Dataset) addKEPs(keps []kep, files map[string]kepFile) (map[string][]st
 		if !ok {
 			k = kep{SIGs: parts[1:2]}
 		}
-		keys[k.Dir] = append(keys[k.Dir], kepKey(name))
+		keys[k.Dir] = append(keys[k.Dir], name)
 		d.Documents = append(d.Documents, k.document(name, files[name].text))
 	}
 	return keys, nil
@@ -185,7 +187,7 @@ func (d *Dataset) addKEPs(keps []kep, files map[string]kepFile) (map[string][]st
 func (k kep) document(name, text string) Document {
 	readers := k.readers()
 	return Document{
-		Tenant: kepTenant, Key: kepKey(name), Version: 1, Title: k.Title,
+		Tenant: kepTenant, Key: name, Version: 1, Title: k.Title,
 		Format: "markdown", Text: text, Readers: &readers,
 	}
 }
@@ -209,11 +211,6 @@ func (k kep) readers() []string {
 	}
 	slices.Sort(readers)
 	return slices.Compact(readers)
-}
-
-// kepKey is the path below keps/ with colons for slashes.
-func kepKey(name string) string {
-	return strings.ReplaceAll(strings.TrimPrefix(name, "keps/"), "/", ":")
 }
 
 func (d *Dataset) addMembers(members []kepMember) {

@@ -11,7 +11,7 @@ import (
 
 // Bounds of one bulk write.
 const (
-	batchDocuments = 64
+	batchDocuments = 32
 	batchBytes     = 4 << 20
 )
 
