@@ -2,6 +2,7 @@ package eval
 
 import (
 	"context"
+	"iter"
 
 	"sluice/client"
 )
@@ -13,12 +14,11 @@ type Backend interface {
 	Close() error
 }
 
-// Session is what the gate calls. An error is a failure of the call; a document
-// that could not be written is a WriteResult, not an error.
+// Session is the part of client.Client that the gate uses.
 type Session interface {
-	PutCollection(ctx context.Context, name string) (client.Collection, error)
-	Write(ctx context.Context, collection string, documents []client.Document) ([]client.WriteResult, error)
-	List(ctx context.Context, collection, cursor string) (client.Listing, error)
+	CreateCollection(ctx context.Context, name string, settings client.CollectionSettings) (client.Collection, error)
+	Ingest(ctx context.Context, collection string, documents iter.Seq2[client.Document, error], onResult func(client.WriteResult) error) error
+	List(ctx context.Context, collection, after string, limit int) (client.Listing, error)
 	Document(ctx context.Context, collection, key string) (client.DocumentInfo, error)
 	Search(ctx context.Context, collection string, request client.SearchRequest) (client.SearchResponse, error)
 }

@@ -2,6 +2,7 @@ package eval
 
 import (
 	"context"
+	"iter"
 	"maps"
 	"slices"
 	"strconv"
@@ -20,9 +21,10 @@ type fakeBackend struct {
 	pages   int                                        // documents a page of a listing
 	closed  bool
 
-	onList   func(p Principal, listing []client.DocumentInfo) []client.DocumentInfo
-	onSearch func(p Principal, response *client.SearchResponse)
-	onWrite  func(result *client.WriteResult)
+	onList     func(p Principal, listing []client.DocumentInfo) []client.DocumentInfo
+	onSearch   func(p Principal, response *client.SearchResponse)
+	onWrite    func(result *client.WriteResult)
+	onDocument func(doc *client.DocumentInfo)
 }
 
 func newFake(d *Dataset) *fakeBackend {
@@ -48,15 +50,17 @@ type fakeSession struct {
 	principal Principal
 }
 
-func (s fakeSession) PutCollection(context.Context, string) (client.Collection, error) {
+func (s fakeSession) CreateCollection(context.Context, string, client.CollectionSettings) (client.Collection, error) {
 	s.stored[s.principal.Tenant] = map[string]*client.DocumentInfo{}
 	return client.Collection{Model: "fake"}, nil
 }
 
-func (s fakeSession) Write(_ context.Context, _ string, documents []client.Document) ([]client.WriteResult, error) {
-	var results []client.WriteResult
-	for _, doc := range documents {
-		tenant := s.stored[s.principal.Tenant]
+func (s fakeSession) Ingest(_ context.Context, _ string, documents iter.Seq2[client.Document, error], onResult func(client.WriteResult) error) error {
+	tenant := s.stored[s.principal.Tenant]
+	for doc, err := range documents {
+		if err != nil {
+			return err
+		}
 		version := uint32(1)
 		if old, ok := tenant[doc.Key]; ok {
 			version = old.Version + 1
@@ -66,9 +70,14 @@ func (s fakeSession) Write(_ context.Context, _ string, documents []client.Docum
 		if s.onWrite != nil {
 			s.onWrite(&result)
 		}
-		results = append(results, result)
+		if result.Key == "" { // lost
+			continue
+		}
+		if err := onResult(result); err != nil {
+			return err
+		}
 	}
-	return results, nil
+	return nil
 }
 
 // visible is what the labels let the principal see, in the order of keys.
@@ -82,13 +91,13 @@ func (s fakeSession) visible() []client.DocumentInfo {
 	return documents
 }
 
-func (s fakeSession) List(_ context.Context, _, cursor string) (client.Listing, error) {
+func (s fakeSession) List(_ context.Context, _, after string, limit int) (client.Listing, error) {
 	documents := s.visible()
 	if s.onList != nil {
 		documents = s.onList(s.principal, documents)
 	}
-	from, _ := strconv.Atoi(cursor)
-	to := min(from+s.pages, len(documents))
+	from, _ := strconv.Atoi(after)
+	to := min(from+min(s.pages, limit), len(documents))
 	listing := client.Listing{Documents: documents[from:to]}
 	if to < len(documents) {
 		listing.Next = strconv.Itoa(to)
@@ -99,6 +108,9 @@ func (s fakeSession) List(_ context.Context, _, cursor string) (client.Listing, 
 func (s fakeSession) Document(_ context.Context, _, key string) (client.DocumentInfo, error) {
 	for _, doc := range s.visible() {
 		if doc.Key == key {
+			if s.onDocument != nil {
+				s.onDocument(&doc)
+			}
 			return doc, nil
 		}
 	}

@@ -4,81 +4,69 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"iter"
 	"slices"
 
 	"sluice/client"
 )
 
-// Bounds of one bulk write.
-const (
-	batchDocuments = 32
-	batchBytes     = 4 << 20
-)
+// shownFailures bounds the documents that an error names.
+const shownFailures = 20
 
 // ingest writes the data set, tenant by tenant and an older version of a
-// document before the newer one. It returns the model that the service names.
+// document before the newer one.
 func (r *runner) ingest(ctx context.Context) error {
 	for _, tenant := range r.dataset.tenants() {
 		session, err := r.backend.As(ctx, writer(tenant))
 		if err != nil {
 			return fmt.Errorf("identity of the writer of tenant %s: %w", tenant, err)
 		}
-		collection, err := session.PutCollection(ctx, r.dataset.Name)
+		collection, err := session.CreateCollection(ctx, r.dataset.Name, client.CollectionSettings{})
 		if err != nil {
 			return fmt.Errorf("creating collection %s in tenant %s: %w", r.dataset.Name, tenant, err)
 		}
 		r.report.Model = collection.Model
-		for _, batch := range batches(r.dataset.Documents, tenant) {
-			if err := r.write(ctx, session, batch); err != nil {
-				return fmt.Errorf("ingesting into tenant %s: %w", tenant, err)
-			}
+		if err := r.write(ctx, session, r.dataset.documentsOf(tenant)); err != nil {
+			return fmt.Errorf("ingesting into tenant %s: %w", tenant, err)
 		}
 	}
 	return nil
 }
 
-// batches cuts a tenant's documents into bulk writes of bounded size, none of
-// which holds two versions of one document.
-func batches(documents []Document, tenant string) [][]Document {
-	var all [][]Document
-	var batch []Document
-	bytes := 0
-	for _, doc := range documents {
-		if doc.Tenant != tenant {
-			continue
+// write streams the documents and checks their results, which come in the same
+// order. It goes on after one that failed, so that the error can name several.
+func (r *runner) write(ctx context.Context, session Session, documents []Document) error {
+	var failures []error
+	written := 0
+	err := session.Ingest(ctx, r.dataset.Name, wire(documents), func(result client.WriteResult) error {
+		if written == len(documents) {
+			return errors.New("more results than documents")
 		}
-		sameKey := func(other Document) bool { return other.Key == doc.Key }
-		full := len(batch) == batchDocuments || bytes+len(doc.Text) > batchBytes
-		if len(batch) > 0 && (full || slices.ContainsFunc(batch, sameKey)) {
-			all, batch, bytes = append(all, batch), nil, 0
+		if err := checkWrite(documents[written], result); err != nil && len(failures) < shownFailures {
+			failures = append(failures, err)
 		}
-		batch = append(batch, doc)
-		bytes += len(doc.Text)
+		written++
+		r.progress("ingest", 1)
+		return nil
+	})
+	if err == nil && written < len(documents) {
+		err = fmt.Errorf("%d documents have %d results", len(documents), written)
 	}
-	if len(batch) > 0 {
-		all = append(all, batch)
-	}
-	return all
+	return errors.Join(append(failures, err)...)
 }
 
-func (r *runner) write(ctx context.Context, session Session, batch []Document) error {
-	var wire []client.Document
-	for _, doc := range batch {
-		wire = append(wire, doc.wire())
+func wire(documents []Document) iter.Seq2[client.Document, error] {
+	return func(yield func(client.Document, error) bool) {
+		for _, doc := range documents {
+			if !yield(doc.wire(), nil) {
+				return
+			}
+		}
 	}
-	results, err := session.Write(ctx, r.dataset.Name, wire)
-	if err != nil {
-		return err
-	}
-	if len(results) != len(batch) {
-		return fmt.Errorf("%d documents written, %d results", len(batch), len(results))
-	}
-	var errs []error
-	for i, result := range results {
-		errs = append(errs, checkWrite(batch[i], result))
-	}
-	r.progress("ingest", len(batch))
-	return errors.Join(errs...)
+}
+
+func (d *Dataset) documentsOf(tenant string) []Document {
+	return slices.DeleteFunc(slices.Clone(d.Documents), func(doc Document) bool { return doc.Tenant != tenant })
 }
 
 // checkWrite wants the version that the labels speak of: another one means that

@@ -7,8 +7,10 @@ import (
 	"slices"
 )
 
-// maxListing bounds the pages of a listing that never ends.
-const maxListing = 10_000
+const (
+	pageSize   = 1000
+	maxListing = 10_000 // pages, of a listing that never ends
+)
 
 // edition is one version of one document.
 type edition struct {
@@ -37,7 +39,7 @@ func (r *runner) list(ctx context.Context, session Session) ([]edition, error) {
 	var listed []edition
 	cursor := ""
 	for range maxListing {
-		page, err := session.List(ctx, r.dataset.Name, cursor)
+		page, err := session.List(ctx, r.dataset.Name, cursor, pageSize)
 		if err != nil {
 			return nil, err
 		}

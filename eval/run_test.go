@@ -268,6 +268,15 @@ func TestRunBreaksOff(t *testing.T) {
 		"a collection that was not empty": {"ingest into an empty collection", func(f *fakeBackend) {
 			f.onWrite = func(r *client.WriteResult) { r.Version++ }
 		}},
+		"a result that is lost": {"documents have", func(f *fakeBackend) {
+			f.onWrite = func(r *client.WriteResult) {
+				if r.Key == "hr-travel-policy" {
+					r.Key = ""
+				}
+			}
+		}},
+		"evidence at another version": {"is at version 9", func(f *fakeBackend) { f.onDocument = func(d *client.DocumentInfo) { d.Version = 9 } }},
+		"a text without the quote":    {"does not occur", func(f *fakeBackend) { f.onDocument = func(d *client.DocumentInfo) { d.Text = "" } }},
 		"a result with another's text": {"does not have the text", func(f *fakeBackend) {
 			f.onSearch = func(_ Principal, r *client.SearchResponse) {
 				if len(r.Results) > 0 {
@@ -315,19 +324,12 @@ func TestOptionsAreChecked(t *testing.T) {
 	}
 }
 
-func TestBatchesHoldOneVersionEach(t *testing.T) {
-	documents := []Document{
-		{Tenant: "t", Key: "a", Version: 1}, {Tenant: "u", Key: "x", Version: 1},
-		{Tenant: "t", Key: "b", Version: 1}, {Tenant: "t", Key: "a", Version: 2},
-	}
-	got := batches(documents, "t")
-	require.Equal(t, [][]Document{{documents[0], documents[2]}, {documents[3]}}, got)
-	many := slices.Repeat([]Document{{Tenant: "t"}}, 1)
-	for i := range 2 * batchDocuments {
-		many = append(many, Document{Tenant: "t", Key: string(rune('a' + i))})
-	}
-	require.Len(t, batches(many, "t"), 3)
-	require.Empty(t, batches(nil, "t"))
+// A document that only the case's own label puts out of scope.
+func TestACaseCanPutADocumentOutOfScope(t *testing.T) {
+	now := time.Now()
+	tr := trial{Case: Case{OutOfScope: []string{"a"}}, visible: map[string]uint32{"a": 1, "b": 1}}
+	require.False(t, tr.inScope("a", now))
+	require.True(t, tr.inScope("b", now))
 }
 
 func TestWholeDocumentsAreRankedOnce(t *testing.T) {
