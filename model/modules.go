@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 )
 
@@ -83,6 +84,7 @@ func (m *modules) readPooling(path string) error {
 			modes = append(modes, strings.TrimPrefix(key, "pooling_mode_"))
 		}
 	}
+	slices.Sort(modes)
 	switch mode := strings.Join(modes, "+"); mode {
 	case "mean_tokens":
 		m.pooling = MeanPooling

@@ -87,7 +87,7 @@ func (d *Device) Close() error {
 
 // Embed implements gpu.Device. ctx is looked at between layers.
 func (d *Device) Embed(ctx context.Context, batch *gpu.Batch, dst []float32) error {
-	if err := d.check(batch); err != nil {
+	if err := d.check(batch); err != nil || batch.Len() == 0 {
 		return err
 	}
 	if len(dst) != batch.Len()*d.Dimensions() {
