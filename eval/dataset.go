@@ -9,6 +9,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"iter"
 	"os"
 	"path/filepath"
 	"slices"
@@ -178,8 +179,21 @@ func (d *Dataset) current(tenant string) map[string]Document {
 	return newest
 }
 
-// tenants in the order in which the documents name them.
-func (d *Dataset) tenants() []string {
+// Current yields the newest version of each of a tenant's documents, in the
+// order of the data set, as they are written.
+func (d *Dataset) Current(tenant string) iter.Seq2[client.Document, error] {
+	newest := d.current(tenant)
+	return func(yield func(client.Document, error) bool) {
+		for _, doc := range d.Documents {
+			if doc.Tenant == tenant && doc.Version == newest[doc.Key].Version && !yield(doc.wire(), nil) {
+				return
+			}
+		}
+	}
+}
+
+// Tenants, in the order in which the documents name them.
+func (d *Dataset) Tenants() []string {
 	var names []string
 	for _, doc := range d.Documents {
 		if !slices.Contains(names, doc.Tenant) {

@@ -51,7 +51,7 @@ func TestGroundedAccess(t *testing.T) {
 	require.Equal(t, 36, len(d.Documents))
 	require.Equal(t, 5, len(d.Principals))
 	require.Equal(t, 128, len(d.Cases))
-	require.Equal(t, []string{"external", "northstar"}, slices.Sorted(slices.Values(d.tenants())))
+	require.Equal(t, []string{"external", "northstar"}, slices.Sorted(slices.Values(d.Tenants())))
 	test, err := d.Select("test")
 	require.NoError(t, err)
 	require.Equal(t, 94, len(test))
@@ -105,7 +105,7 @@ func requireLocated(t *testing.T, d *Dataset) {
 func TestMultiCorpus(t *testing.T) {
 	d := load(t, sharedData(t, "rag-multi-corpus"))
 	require.Equal(t, 236, len(d.Documents))
-	require.Equal(t, 5, len(d.tenants()))
+	require.Equal(t, 5, len(d.Tenants()))
 	require.Equal(t, 71, len(d.Visible["zxbank-reader"]))
 	require.Equal(t, 275, len(d.Cases))
 	test, err := d.Select("test")

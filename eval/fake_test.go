@@ -33,7 +33,7 @@ func newFake(d *Dataset) *fakeBackend {
 
 func (f *fakeBackend) connect(_ context.Context, d *Dataset) (Backend, error) {
 	f.dataset, f.labels = d, map[string]map[string]Document{}
-	for _, tenant := range d.tenants() {
+	for _, tenant := range d.Tenants() {
 		f.labels[tenant] = d.current(tenant)
 	}
 	return f, nil

@@ -16,7 +16,7 @@ const shownFailures = 20
 // ingest writes the data set, tenant by tenant and an older version of a
 // document before the newer one.
 func (r *runner) ingest(ctx context.Context) error {
-	for _, tenant := range r.dataset.tenants() {
+	for _, tenant := range r.dataset.Tenants() {
 		session, err := r.backend.As(ctx, writer(tenant))
 		if err != nil {
 			return fmt.Errorf("identity of the writer of tenant %s: %w", tenant, err)

@@ -87,7 +87,7 @@ func (r *runner) run(ctx context.Context) error {
 		return err
 	}
 	documents := map[string]map[string]Document{}
-	for _, tenant := range r.dataset.tenants() {
+	for _, tenant := range r.dataset.Tenants() {
 		documents[tenant] = r.dataset.current(tenant)
 	}
 	for _, c := range r.cases {

@@ -59,8 +59,6 @@ func failureOf(err error) *failure {
 		return failf(fasthttp.StatusNotFound, "there is no such collection or document, or you may not read it")
 	case errors.Is(err, store.ErrInvalid):
 		return failf(fasthttp.StatusBadRequest, "%s", shortened(err.Error()))
-	case errors.Is(err, store.ErrConflict):
-		return failf(fasthttp.StatusConflict, "%s; read it again and retry", store.ErrConflict)
 	case errors.Is(err, store.ErrSettingsDiffer):
 		return failf(fasthttp.StatusConflict, "%s; settings are fixed at creation", store.ErrSettingsDiffer)
 	case errors.Is(err, store.ErrTooManyRows):

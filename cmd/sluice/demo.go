@@ -51,8 +51,8 @@ func (c demoCommand) serve(ctx context.Context, d *daemon, dataset *eval.Dataset
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error { return d.serve(ctx, listener, nil) })
 	group.Go(func() error {
-		t := tour{url: "http://" + listener.Addr().String(), out: os.Stdout}
-		if err := t.show(ctx, dataset); err != nil && ctx.Err() == nil {
+		t := tour{url: "http://" + listener.Addr().String(), dataset: dataset, out: os.Stdout}
+		if err := t.show(ctx); err != nil && ctx.Err() == nil {
 			return fmt.Errorf("the demo: %w", err)
 		}
 		return nil
@@ -82,31 +82,18 @@ func demoPrincipals(dataset *eval.Dataset) map[string]config.Principal {
 
 func demoWriter(tenant string) string { return tenant + "-librarian" }
 
-// demoBackend is the daemon as the demo's principals see it.
-type demoBackend struct{ url string }
-
-func (b demoBackend) As(_ context.Context, p eval.Principal) (eval.Session, error) {
-	api, err := b.client(p.Name)
-	if err != nil {
-		return nil, err
-	}
-	return eval.NewSession(api), nil
-}
-
-func (b demoBackend) client(name string) (*client.Client, error) {
-	return client.New(b.url, client.WithDemoPrincipal(name))
-}
-
 // tour ingests the corpus and shows what two principals get.
 type tour struct {
-	url string
-	out io.Writer
+	url     string
+	dataset *eval.Dataset
+	out     io.Writer
 }
 
-func (t tour) show(ctx context.Context, dataset *eval.Dataset) error {
-	fmt.Fprintf(t.out, "\nIngesting %d documents of the demo corpus …\n", len(dataset.Documents))
-	if err := t.ingest(ctx, dataset); err != nil {
-		return err
+func (t tour) show(ctx context.Context) error {
+	for _, tenant := range t.dataset.Tenants() {
+		if err := t.ingest(ctx, tenant); err != nil {
+			return err
+		}
 	}
 	fmt.Fprintf(t.out, "\nThe same question asked by two principals: %s\n", demoQuestion)
 	for _, name := range demoAskers {
@@ -114,8 +101,31 @@ func (t tour) show(ctx context.Context, dataset *eval.Dataset) error {
 			return err
 		}
 	}
-	fmt.Fprintf(t.out, tryLines, t.url, demoAskers[0], demoQuestion, demoAskers[1], demoWriter("northstar"))
+	fmt.Fprintf(t.out, tryLines, t.url, demoAskers[0], demoQuestion, demoAskers[1], demoWriter("northstar"), t.dataset.Name)
 	return nil
+}
+
+func (t tour) client(name string) (*client.Client, error) {
+	return client.New(t.url, client.WithDemoPrincipal(name))
+}
+
+// ingest writes the current documents of a tenant; those that are there already
+// stay as they are.
+func (t tour) ingest(ctx context.Context, tenant string) error {
+	api, err := t.client(demoWriter(tenant))
+	if err != nil {
+		return err
+	}
+	if _, err := api.CreateCollection(ctx, t.dataset.Name, client.CollectionSettings{}); err != nil {
+		return err
+	}
+	out := &outcome{count: map[string]int{}}
+	err = api.Ingest(ctx, t.dataset.Name, t.dataset.Current(tenant), func(r client.WriteResult) error {
+		out.add(r)
+		return nil
+	})
+	fmt.Fprintf(t.out, "Tenant %s: %s\n", tenant, out)
+	return errors.Join(err, out.err())
 }
 
 const tryLines = `
@@ -132,11 +142,11 @@ Your own folder:
 `
 
 func (t tour) ask(ctx context.Context, name string) error {
-	api, err := demoBackend{t.url}.client(name)
+	api, err := t.client(name)
 	if err != nil {
 		return err
 	}
-	response, err := api.Search(ctx, eval.Collection, client.SearchRequest{Query: demoQuestion, K: 2})
+	response, err := api.Search(ctx, t.dataset.Name, client.SearchRequest{Query: demoQuestion, K: 2})
 	if err != nil {
 		return err
 	}

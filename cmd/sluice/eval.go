@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/schollz/progressbar/v3"
+
 	"sluice/eval"
 )
 
@@ -34,7 +36,7 @@ func (c evalRunCommand) Run(ctx context.Context) error {
 	}
 	report, err := eval.Run(ctx, eval.Options{
 		Dataset: c.Dataset, Split: c.Split, Strategies: c.Strategies, Ingest: c.Self || c.Ingest,
-		Connect: connect, Out: c.Out, JSON: c.JSON, Command: commandLine(), Progress: showProgress(),
+		Connect: connect, Out: c.Out, JSON: c.JSON, Command: commandLine(), Progress: progressBars(),
 	})
 	if report.Outcome != eval.Failed {
 		fmt.Print(report.Markdown())
@@ -49,7 +51,7 @@ func commandLine() string {
 
 func (c evalRunCommand) connector() (eval.Connector, error) {
 	if c.Self {
-		return startSelf, nil
+		return eval.Over(startSelf), nil
 	}
 	if c.Secret == "" {
 		return nil, errors.New("--server needs --secret: the evaluation asks as many principals")
@@ -58,16 +60,22 @@ func (c evalRunCommand) connector() (eval.Connector, error) {
 	if err != nil {
 		return nil, err
 	}
-	return func(context.Context, *eval.Dataset) (eval.Backend, error) {
-		return &elsewhere{signer{url: c.Server, secret: secret}}, nil
-	}, nil
+	return eval.Over(func(context.Context, *eval.Dataset) (eval.Target, error) {
+		return eval.Target{URL: c.Server, Token: signer(secret).token}, nil
+	}), nil
 }
 
-// elsewhere is a daemon that runs already.
-type elsewhere struct{ signer }
-
-// Close leaves it running.
-func (*elsewhere) Close() error { return nil }
+// progressBars shows a bar per stage on standard error.
+func progressBars() func(stage string, done, total int) {
+	var bar *progressbar.ProgressBar
+	var current string
+	return func(stage string, done, total int) {
+		if stage != current {
+			bar, current = progressbar.Default(int64(total), stage), stage
+		}
+		bar.Set(done)
+	}
+}
 
 func outcomeError(report eval.Report, err error) error {
 	if err != nil {
@@ -80,5 +88,5 @@ func outcomeError(report eval.Report, err error) error {
 	for _, f := range report.Findings {
 		lines = append(lines, f.String())
 	}
-	return exitCode{int(report.Outcome), fmt.Errorf("%d findings:\n%s", len(lines), strings.Join(lines, "\n"))}
+	return exitCode{report.Outcome.ExitCode(), fmt.Errorf("%d findings:\n%s", len(lines), strings.Join(lines, "\n"))}
 }

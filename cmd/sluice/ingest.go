@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"iter"
 	"maps"
 	"os"
 	"slices"
@@ -56,23 +57,23 @@ func (c ingestCommand) send(ctx context.Context, api *client.Client, files *fold
 	bar := progressbar.Default(int64(len(files.files)), "ingesting")
 	defer bar.Finish()
 	out := &outcome{count: map[string]int{}}
-	err := api.Ingest(ctx, c.Collection, c.documents(files), func(r client.WriteResult) {
+	err := api.Ingest(ctx, c.Collection, c.documents(files), func(r client.WriteResult) error {
 		out.add(r)
-		bar.Add(1)
+		return bar.Add(1)
 	})
 	return out, err
 }
 
 // documents yields what the files hold; one that cannot be read is skipped and said.
-func (c ingestCommand) documents(files *folder) func(yield func(client.Document) bool) {
-	return func(yield func(client.Document) bool) {
+func (c ingestCommand) documents(files *folder) iter.Seq2[client.Document, error] {
+	return func(yield func(client.Document, error) bool) {
 		for _, key := range files.files {
 			d, err := files.document(key)
 			if err != nil {
 				files.skipped = append(files.skipped, skipped{key, err.Error()})
 				continue
 			}
-			if !yield(c.labelled(d)) {
+			if !yield(c.labelled(d), nil) {
 				return
 			}
 		}
@@ -109,12 +110,17 @@ func (o *outcome) add(r client.WriteResult) {
 	}
 }
 
-func (o *outcome) print(files *folder, took time.Duration) {
+// String is the counts: "3 created, 1 unchanged".
+func (o *outcome) String() string {
 	var counts []string
 	for _, status := range slices.Sorted(maps.Keys(o.count)) {
 		counts = append(counts, fmt.Sprintf("%d %s", o.count[status], status))
 	}
-	fmt.Printf("%s; %d chunks in %s\n", strings.Join(counts, ", "), o.chunks, took.Round(time.Millisecond))
+	return strings.Join(counts, ", ")
+}
+
+func (o *outcome) print(files *folder, took time.Duration) {
+	fmt.Printf("%s; %d chunks in %s\n", o, o.chunks, took.Round(time.Millisecond))
 	if o.cut > 0 {
 		fmt.Printf("%d chunks are longer than the model reads; their ends are found by words only\n", o.cut)
 	}

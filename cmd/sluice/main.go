@@ -47,7 +47,7 @@ func run(ctx context.Context, args []string) int {
 	flags := newSettingFlags()
 	c := cli{Serve: serveCommand{Settings: kong.Plugins{flags.values.Interface()}}}
 	parser, err := kong.New(&c, kong.Name("sluice"), kong.UsageOnError(), kong.Vars{"version": commit},
-		kong.Description("Authorized, low-latency retrieval over your documents."), 
+		kong.Description("Authorized, low-latency retrieval over your documents."),
 		kong.BindTo(ctx, (*context.Context)(nil)), kong.Bind(flags))
 	if err != nil {
 		panic(err) // the command line's own declaration is wrong

@@ -15,7 +15,6 @@ import (
 
 	"github.com/golang-jwt/jwt/v5"
 
-	"sluice/client"
 	"sluice/eval"
 	"sluice/server/config"
 )
@@ -29,23 +28,24 @@ const (
 // self is a daemon of an evaluation's own: a free port, a temporary directory,
 // tokens signed with a secret made for the occasion.
 type self struct {
-	signer
-	dir  string
-	stop context.CancelFunc
-	done chan error
+	secret signer
+	dir    string
+	url    string
+	cancel context.CancelFunc
+	done   chan error
 }
 
-// startSelf is an eval.Connector.
-func startSelf(ctx context.Context, dataset *eval.Dataset) (eval.Backend, error) {
+// startSelf is an eval.Starter.
+func startSelf(ctx context.Context, dataset *eval.Dataset) (eval.Target, error) {
 	dir, err := os.MkdirTemp("", "sluice-eval-")
 	if err != nil {
-		return nil, err
+		return eval.Target{}, err
 	}
-	s := &self{dir: dir, signer: signer{secret: []byte(rand.Text() + rand.Text())}, done: make(chan error, 1)}
+	s := &self{dir: dir, secret: signer(rand.Text() + rand.Text()), done: make(chan error, 1)}
 	if err := s.start(ctx, dataset); err != nil {
-		return nil, errors.Join(err, os.RemoveAll(dir))
+		return eval.Target{}, errors.Join(err, os.RemoveAll(dir))
 	}
-	return s, nil
+	return eval.Target{URL: s.url, Token: s.secret.token, Stop: s.stop}, nil
 }
 
 func (s *self) start(ctx context.Context, dataset *eval.Dataset) error {
@@ -63,7 +63,7 @@ func (s *self) start(ctx context.Context, dataset *eval.Dataset) error {
 	}
 	s.url = "http://" + listener.Addr().String()
 	serving, stop := context.WithCancel(ctx)
-	s.stop = stop
+	s.cancel = stop
 	go func() { s.done <- errors.Join(d.serve(serving, listener, nil), d.close()) }()
 	return nil
 }
@@ -96,32 +96,17 @@ func attributeNames(dataset *eval.Dataset) map[string]string {
 	return names
 }
 
-// Close stops the daemon and removes its directory.
-func (s *self) Close() error {
-	s.stop()
+// stop ends the daemon and removes its directory.
+func (s *self) stop() error {
+	s.cancel()
 	return errors.Join(<-s.done, os.RemoveAll(s.dir))
 }
 
-// signer makes tokens that a daemon trusts.
-type signer struct {
-	url    string
-	secret []byte
-}
+// signer is an HS256 secret that a daemon trusts.
+type signer []byte
 
-// As returns the API as a principal sees it.
-func (s *signer) As(_ context.Context, p eval.Principal) (eval.Session, error) {
-	token, err := s.token(p)
-	if err != nil {
-		return nil, err
-	}
-	api, err := client.New(s.url, client.WithToken(token))
-	if err != nil {
-		return nil, err
-	}
-	return eval.NewSession(api), nil
-}
-
-func (s *signer) token(p eval.Principal) (string, error) {
+// token is the credential of a principal.
+func (s signer) token(_ context.Context, p eval.Principal) (string, error) {
 	now := time.Now()
 	claims := jwt.MapClaims{
 		"iss": evalIssuer, "aud": evalAudience, "iat": now.Unix(), "exp": now.Add(evalLifetime).Unix(),
@@ -135,5 +120,5 @@ func (s *signer) token(p eval.Principal) (string, error) {
 	}
 	token := jwt.NewWithClaims(jwt.SigningMethodHS256, claims)
 	token.Header["kid"] = "eval"
-	return token.SignedString(s.secret)
+	return token.SignedString([]byte(s))
 }

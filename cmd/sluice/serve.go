@@ -17,8 +17,8 @@ import (
 )
 
 type serveCommand struct {
-	Config   string       `type:"path" help:"Configuration file (YAML); the whole of it is shown above."`
-	Demo     bool         `help:"Allow the demo principals of the configuration. Anybody who reaches the listener can then be any of them."`
+	Config   string `type:"path" help:"Configuration file (YAML); the whole of it is shown above."`
+	Demo     bool   `help:"Allow the demo principals of the configuration. Anybody who reaches the listener can then be any of them."`
 	Settings kong.Plugins
 }
 

@@ -206,6 +206,16 @@ func checkDocument(d index.Document, dims int) error {
 	return nil
 }
 
+// Holds reports whether the row is live and belongs to the ordinal.
+func (ix *Index) Holds(ordinal, row uint32) bool {
+	ix.mu.Lock()
+	defer ix.mu.Unlock()
+	if ix.current == nil {
+		return false
+	}
+	return slices.ContainsFunc(ix.current.parts, func(p part) bool { return p.holds(ordinal, row) })
+}
+
 // Applied returns the epoch of the manifest.
 func (ix *Index) Applied() uint64 { return ix.durable.Load() }
 

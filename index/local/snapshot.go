@@ -18,6 +18,21 @@ func (p part) isDeleted(ordinal uint32) bool {
 	return p.deleted != nil && p.deleted.Contains(ordinal)
 }
 
+// holds reports whether the row is live and belongs to the ordinal.
+func (p part) holds(ordinal, row uint32) bool {
+	i, ok := p.seg.find(ordinal)
+	if !ok || p.isDeleted(ordinal) {
+		return false
+	}
+	d := p.seg.document(i)
+	for slot := d.lo; slot < d.hi; slot++ {
+		if p.seg.row(slot) == row {
+			return true
+		}
+	}
+	return false
+}
+
 func (p part) liveRows() int { return p.seg.rows() - int(p.dead) }
 
 // without returns the part with the ordinals deleted that it holds.
