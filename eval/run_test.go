@@ -107,6 +107,7 @@ func TestALeakInASearch(t *testing.T) {
 	for name, result := range map[string]client.SearchResult{
 		"a document nobody may see":      forbidden,
 		"a document of the other tenant": {Document: "it-faq", Version: 1},
+		"one without a version":          {Document: "security-key-ceremony"},
 		"a document nobody wrote":        {Document: "x", Version: 1},
 		"a superseded version":           {Document: "sales-pricing-guide", Version: 1},
 	} {
@@ -394,6 +395,9 @@ func TestMarkdownGolden(t *testing.T) {
 	}
 	report.Strategies = summarize([]string{"sparse", "dense"}, metricsOf(nil), cases, answers)
 	golden(t, "testdata/golden/report.md", report.Markdown())
+	figures, err := json.MarshalIndent(report.Figures(), "", "  ")
+	require.NoError(t, err)
+	golden(t, "testdata/golden/figures.json", string(figures)+"\n")
 	report.Strategies = nil
 	golden(t, "testdata/golden/stopped.md", report.Markdown())
 }
