@@ -5,7 +5,6 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
-	"log/slog"
 	"maps"
 	"net"
 	"os"
@@ -75,7 +74,7 @@ func (s *self) settings(dataset *eval.Dataset) (config.Config, error) {
 	}
 	c := config.Default()
 	c.Listen, c.AdminListen, c.Data = "127.0.0.1:0", "off", filepath.Join(s.dir, "data")
-	c.Policies, c.Log.Level = dataset.Policies, slog.LevelWarn.String()
+	c.Policies, c.Log.Level = dataset.Policies, "warn"
 	c.Auth.JWT = &config.JWT{
 		Issuer: evalIssuer, Audience: evalAudience,
 		Keys:   []config.Key{{ID: "eval", Algorithm: "HS256", File: key}},
