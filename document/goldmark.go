@@ -2,9 +2,7 @@ package document
 
 import (
 	"bytes"
-	"strings"
 
-	"github.com/yuin/goldmark"
 	"github.com/yuin/goldmark/ast"
 	"github.com/yuin/goldmark/extension"
 	"github.com/yuin/goldmark/parser"
@@ -32,9 +30,6 @@ var blockParser = parser.NewParser(
 		util.Prioritized(smallTables{extension.NewTableParagraphTransformer()}, 200),
 	),
 )
-
-// titleParser parses one heading, at most maxHeading bytes long.
-var titleParser = goldmark.New(goldmark.WithExtensions(extension.Strikethrough)).Parser()
 
 // shallow opens no container below maxNesting others: every line visits every
 // open container, and containers are visited recursively.
@@ -72,24 +67,5 @@ func (t smallTables) Transform(node *ast.Paragraph, reader text.Reader, pc parse
 	}
 	if width*lines.Len() <= maxTableCells {
 		t.ParagraphTransformer.Transform(node, reader, pc)
-	}
-}
-
-// writePlain writes what a reader sees of an inline node itself.
-func writePlain(out *strings.Builder, n ast.Node, source []byte) {
-	switch n := n.(type) {
-	case *ast.Text:
-		value := n.Segment.Value(source)
-		if !n.IsRaw() && n.Parent().Kind() != ast.KindCodeSpan {
-			value = util.ResolveEntityNames(util.ResolveNumericReferences(util.UnescapePunctuations(value)))
-		}
-		out.Write(value)
-		if n.SoftLineBreak() || n.HardLineBreak() {
-			out.WriteByte(' ')
-		}
-	case *ast.String:
-		out.Write(n.Value)
-	case *ast.AutoLink:
-		out.Write(n.Label(source))
 	}
 }
