@@ -3,6 +3,7 @@ package chunk
 import (
 	"fmt"
 	"slices"
+	"sort"
 	"strings"
 	"unicode/utf8"
 
@@ -70,14 +71,13 @@ func covered(text string, at, until int, headings map[int]int) error {
 // path is the titles of the sections around position at, without that of a
 // section which is nothing but its heading.
 func path(blocks []*document.Block, at int) []string {
-	for _, b := range blocks {
-		if b.Kind == document.Section && b.Start <= at && at < b.End && len(b.Children) > 1 {
-			if below := path(b.Children, at); b.Title != "" {
-				return append([]string{b.Title}, below...)
-			} else {
-				return below
-			}
-		}
+	i := sort.Search(len(blocks), func(i int) bool { return blocks[i].End > at })
+	if i == len(blocks) || blocks[i].Kind != document.Section || len(blocks[i].Children) == 1 {
+		return nil
 	}
-	return nil
+	below := path(blocks[i].Children, at)
+	if blocks[i].Title == "" {
+		return below
+	}
+	return append([]string{blocks[i].Title}, below...)
 }

@@ -23,7 +23,7 @@ var blockParser = parser.NewParser(
 		util.Prioritized(parser.NewATXHeadingParser(), 600),
 		util.Prioritized(parser.NewFencedCodeBlockParser(), 700),
 		util.Prioritized(shallow{parser.NewBlockquoteParser()}, 800),
-		util.Prioritized(parser.NewHTMLBlockParser(), 900),
+		util.Prioritized(shortLines{parser.NewHTMLBlockParser()}, 900),
 		util.Prioritized(parser.NewParagraphParser(), 1000),
 	),
 	parser.WithParagraphTransformers(
@@ -68,4 +68,16 @@ func (t smallTables) Transform(node *ast.Paragraph, reader text.Reader, pc parse
 	if width*lines.Len() <= maxTableCells {
 		t.ParagraphTransformer.Transform(node, reader, pc)
 	}
+}
+
+// shortLines leaves long lines to the paragraph that they look like: the
+// expressions that recognise HTML take a second for each megabyte.
+type shortLines struct{ parser.BlockParser }
+
+// Open implements parser.BlockParser.
+func (s shortLines) Open(parent ast.Node, reader text.Reader, pc parser.Context) (ast.Node, parser.State) {
+	if line, _ := reader.PeekLine(); len(line) > maxHTMLLine {
+		return nil, parser.NoChildren
+	}
+	return s.BlockParser.Open(parent, reader, pc)
 }

@@ -8,5 +8,6 @@ const (
 	maxHeading     = 512       // bytes of a heading with its marks
 	maxFrontMatter = 64 << 10  // bytes
 	maxTableCells  = 100_000   // of one Markdown table, its padding included
+	maxHTMLLine    = 16 << 10  // bytes of a line that may begin an HTML block in Markdown
 	windowSize     = 128 << 10 // bytes of Markdown parsed at a time
 )
