@@ -131,8 +131,8 @@ func (t tour) ingest(ctx context.Context, tenant string) error {
 const tryLines = `
 Serving on %[1]s; Ctrl-C stops. Try:
 
-  curl -s %[1]s/v1/collections/%[6]s/search -H 'X-Sluice-Principal: %[2]s' -d '{"query": "%[3]s", "k": 3}'
-  curl -s %[1]s/v1/collections/%[6]s/search -H 'X-Sluice-Principal: %[4]s' -d '{"query": "%[3]s", "k": 3}'
+  curl -s %[1]s/v1/collections/%[6]s/search -H 'X-Sluice-Principal: %[2]s' --json '{"query": "%[3]s", "k": 3}'
+  curl -s %[1]s/v1/collections/%[6]s/search -H 'X-Sluice-Principal: %[4]s' --json '{"query": "%[3]s", "k": 3}'
   curl -s %[1]s/v1/collections/%[6]s/documents -H 'X-Sluice-Principal: dave-contractor'
 
 Your own folder:
