@@ -175,7 +175,7 @@ func TestPullRefusesWrongRange(t *testing.T) {
 	}))
 	defer server.Close()
 	err := download(t.Context(), server.Client(), server.URL, t.TempDir(), testModel().Files[2], func(int64) {})
-	require.ErrorIs(t, err, errStatus)
+	require.ErrorIs(t, err, errNoFile)
 	require.ErrorContains(t, err, "206")
 }
 
