@@ -36,7 +36,13 @@ func sharedData(t testing.TB, name string) string {
 	return path
 }
 
-// corpora reads files by format until they are asked for no more.
+// source is a document as it lies on disk.
+type source struct {
+	name, format string
+	raw          []byte
+}
+
+// globbed reads the files that match a pattern.
 func globbed(t testing.TB, format, pattern string) []source {
 	t.Helper()
 	paths, err := filepath.Glob(pattern)
@@ -49,11 +55,6 @@ func globbed(t testing.TB, format, pattern string) []source {
 		sources[i] = source{filepath.Base(path), format, raw}
 	}
 	return sources
-}
-
-type source struct {
-	name, format string
-	raw          []byte
 }
 
 func groundedAccess(t testing.TB) []source {

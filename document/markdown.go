@@ -14,11 +14,16 @@ import (
 // heading) are part of the block that they belong to.
 type markdown struct {
 	text   string
+	size   int // of a window, in bytes
 	blocks int
 }
 
 func parseMarkdown(source string) (Document, error) {
-	m := &markdown{text: source}
+	return parseWindows(source, windowSize)
+}
+
+func parseWindows(source string, size int) (Document, error) {
+	m := &markdown{text: source, size: size}
 	var flat []*Block
 	length, title := frontMatter(source)
 	if length > 0 {
@@ -36,13 +41,13 @@ func parseMarkdown(source string) (Document, error) {
 	return doc, nil
 }
 
-// windows parses the source from position at on, about windowSize bytes at a
+// windows parses the source from position at on, about m.size bytes at a
 // time. The last block of a window may go on after it: the next window begins
 // with it. A block that fills its window is cut there, but for fenced code: its
 // end is looked for, so that the text after it is not taken for code.
 func (m *markdown) windows(flat []*Block, at int) ([]*Block, error) {
 	for at < len(m.text) {
-		end := lineEnd(m.text, min(at+windowSize, len(m.text)-1))
+		end := lineEnd(m.text, min(at+m.size, len(m.text)-1))
 		blocks := m.window(at, end)
 		at = end
 		if last := len(blocks) - 1; last > 0 && end < len(m.text) {
