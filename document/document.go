@@ -24,7 +24,7 @@ const (
 type Block struct {
 	Kind     Kind
 	Level    int    // of a section or heading, 1 … 6
-	Title    string // of a section: its heading's plain text, one line
+	Title    string // of a section or heading: its plain text, one line
 	Start    int
 	End      int
 	Children []*Block

@@ -32,12 +32,3 @@ func mapping(source string, end int) (length int, title string) {
 	title, _ = fields["title"].(string)
 	return end, oneLine(title)
 }
-
-// oneLine collapses white space and cuts at maxHeading bytes.
-func oneLine(s string) string {
-	s = strings.Join(strings.Fields(s), " ")
-	if len(s) > maxHeading {
-		s = strings.ToValidUTF8(s[:maxHeading], "")
-	}
-	return s
-}

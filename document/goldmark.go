@@ -2,9 +2,7 @@ package document
 
 import (
 	"bytes"
-	"strings"
 
-	"github.com/yuin/goldmark"
 	"github.com/yuin/goldmark/ast"
 	"github.com/yuin/goldmark/extension"
 	"github.com/yuin/goldmark/parser"
@@ -25,16 +23,13 @@ var blockParser = parser.NewParser(
 		util.Prioritized(parser.NewATXHeadingParser(), 600),
 		util.Prioritized(parser.NewFencedCodeBlockParser(), 700),
 		util.Prioritized(shallow{parser.NewBlockquoteParser()}, 800),
-		util.Prioritized(parser.NewHTMLBlockParser(), 900),
+		util.Prioritized(shortLines{parser.NewHTMLBlockParser()}, 900),
 		util.Prioritized(parser.NewParagraphParser(), 1000),
 	),
 	parser.WithParagraphTransformers(
 		util.Prioritized(smallTables{extension.NewTableParagraphTransformer()}, 200),
 	),
 )
-
-// titleParser parses one heading, at most maxHeading bytes long.
-var titleParser = goldmark.New(goldmark.WithExtensions(extension.Strikethrough)).Parser()
 
 // shallow opens no container below maxNesting others: every line visits every
 // open container, and containers are visited recursively.
@@ -75,21 +70,14 @@ func (t smallTables) Transform(node *ast.Paragraph, reader text.Reader, pc parse
 	}
 }
 
-// writePlain writes what a reader sees of an inline node itself.
-func writePlain(out *strings.Builder, n ast.Node, source []byte) {
-	switch n := n.(type) {
-	case *ast.Text:
-		value := n.Segment.Value(source)
-		if !n.IsRaw() && n.Parent().Kind() != ast.KindCodeSpan {
-			value = util.ResolveEntityNames(util.ResolveNumericReferences(util.UnescapePunctuations(value)))
-		}
-		out.Write(value)
-		if n.SoftLineBreak() || n.HardLineBreak() {
-			out.WriteByte(' ')
-		}
-	case *ast.String:
-		out.Write(n.Value)
-	case *ast.AutoLink:
-		out.Write(n.Label(source))
+// shortLines leaves long lines to the paragraph that they look like: the
+// expressions that recognise HTML take a second for each megabyte.
+type shortLines struct{ parser.BlockParser }
+
+// Open implements parser.BlockParser.
+func (s shortLines) Open(parent ast.Node, reader text.Reader, pc parser.Context) (ast.Node, parser.State) {
+	if line, _ := reader.PeekLine(); len(line) > maxHTMLLine {
+		return nil, parser.NoChildren
 	}
+	return s.BlockParser.Open(parent, reader, pc)
 }

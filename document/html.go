@@ -57,9 +57,7 @@ func (x *extractor) document() Document {
 	for len(x.stack) > 0 {
 		x.pop()
 	}
-	text := x.out.String()
-	doc := Document{Title: x.title, Text: text}
-	doc.Blocks = nest(x.top, func(b *Block) string { return oneLine(text[b.Start:b.End]) })
+	doc := Document{Title: x.title, Text: x.out.String(), Blocks: nest(x.top)}
 	if doc.Title == "" {
 		doc.Title = firstTitle(doc.Blocks)
 	}

@@ -52,8 +52,13 @@ func (w *textWriter) leaf(kind Kind, level int) {
 		at := strings.Index(line, text)
 		text = line[lineStart(line, at):at] + text
 	}
-	start := w.write(text)
-	w.add(&Block{Kind: kind, Level: level, Start: start, End: w.out.Len()})
+	b := &Block{Kind: kind, Level: level}
+	if kind == Heading {
+		b.Title = oneLine(text)
+	}
+	b.Start = w.write(text)
+	b.End = w.out.Len()
+	w.add(b)
 }
 
 // write appends text after separator, indentation and marker, and returns the

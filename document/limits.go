@@ -4,10 +4,10 @@ package document
 // whatever the input is. docs/formats/text.md states what happens beyond each.
 const (
 	maxBlocks      = 1 << 20   // of one document
-	maxNesting     = 32        // lists, items and quotes inside each other
+	maxNesting     = 20        // lists, items and quotes inside each other
 	maxHeading     = 512       // bytes of a heading with its marks
 	maxFrontMatter = 64 << 10  // bytes
 	maxTableCells  = 100_000   // of one Markdown table, its padding included
-	windowSize     = 1 << 20   // bytes of Markdown parsed at a time
-	titleSpace     = " \t\n\r" // what is collapsed in a title
+	maxHTMLLine    = 16 << 10  // bytes of a line that may begin an HTML block in Markdown
+	windowSize     = 128 << 10 // bytes of Markdown parsed at a time
 )

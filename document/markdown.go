@@ -14,11 +14,16 @@ import (
 // heading) are part of the block that they belong to.
 type markdown struct {
 	text   string
+	size   int // of a window, in bytes
 	blocks int
 }
 
 func parseMarkdown(source string) (Document, error) {
-	m := &markdown{text: source}
+	return parseWindows(source, windowSize)
+}
+
+func parseWindows(source string, size int) (Document, error) {
+	m := &markdown{text: source, size: size}
 	var flat []*Block
 	length, title := frontMatter(source)
 	if length > 0 {
@@ -29,24 +34,28 @@ func parseMarkdown(source string) (Document, error) {
 	if err != nil {
 		return Document{}, err
 	}
-	doc := Document{Text: source, Blocks: nest(flat, m.title)}
+	doc := Document{Text: source, Blocks: nest(flat)}
 	if doc.Title = firstTitle(doc.Blocks); doc.Title == "" {
 		doc.Title = title
 	}
 	return doc, nil
 }
 
-// windows parses the source from position at on, about windowSize bytes at a
+// windows parses the source from position at on, about m.size bytes at a
 // time. The last block of a window may go on after it: the next window begins
-// with it, unless it fills its window.
+// with it. A block that fills its window is cut there, but for fenced code: its
+// end is looked for, so that the text after it is not taken for code.
 func (m *markdown) windows(flat []*Block, at int) ([]*Block, error) {
 	for at < len(m.text) {
-		end := lineEnd(m.text, min(at+windowSize, len(m.text)-1))
+		end := lineEnd(m.text, min(at+m.size, len(m.text)-1))
 		blocks := m.window(at, end)
 		at = end
 		if last := len(blocks) - 1; last > 0 && end < len(m.text) {
 			at = lineStart(m.text, blocks[last].Start)
 			blocks = blocks[:last]
+		} else if last == 0 && blocks[0].Kind == Code {
+			at = max(end, fenceEnd(m.text, blocks[0].Start))
+			_, blocks[0].End = trimRange(m.text, blocks[0].Start, at)
 		}
 		flat = append(flat, blocks...)
 		if m.blocks > maxBlocks {
@@ -56,48 +65,77 @@ func (m *markdown) windows(flat []*Block, at int) ([]*Block, error) {
 	return flat, nil
 }
 
-func (m *markdown) window(start, end int) []*Block {
-	root := blockParser.Parse(text.NewReader([]byte(m.text[start:end])))
-	return m.children(root, start, start, end)
-}
-
-// children converts the children of a node that has the range [start, end);
-// base is the position of the window.
-func (m *markdown) children(parent ast.Node, base, start, end int) []*Block {
-	var nodes []ast.Node
-	var starts []int
-	for n := parent.FirstChild(); n != nil; n = n.NextSibling() {
-		at := max(start, lineStart(m.text, min(base+position(n), end)))
-		if parent.Parent() == nil && len(nodes) == 0 {
-			at = start
-		}
-		if len(starts) == 0 || at > starts[len(starts)-1] {
-			nodes, starts = append(nodes, n), append(starts, at)
+// fenceEnd returns the position after the code fence that opens at start, and
+// start if none does.
+func fenceEnd(text string, start int) int {
+	mark := text[start : start+1]
+	fence := text[start : len(text)-len(strings.TrimLeft(text[start:], mark))]
+	if len(fence) < 3 || mark != "`" && mark != "~" {
+		return start
+	}
+	for at := lineEnd(text, start); at < len(text); at = lineEnd(text, at) {
+		line := strings.TrimLeft(text[at:lineEnd(text, at)], " ")
+		if strings.HasPrefix(line, fence) && isBlank(strings.TrimLeft(line, mark)) {
+			return lineEnd(text, at)
 		}
 	}
+	return len(text)
+}
+
+// window is a part of the source: [base, base + len(source)).
+type window struct {
+	*markdown
+	base   int
+	source []byte
+}
+
+func (m *markdown) window(start, end int) []*Block {
+	w := window{m, start, []byte(m.text[start:end])}
+	return w.children(blockParser.Parse(text.NewReader(w.source)), start, end)
+}
+
+// children converts the children of a node that has the range [start, end).
+func (w window) children(parent ast.Node, start, end int) []*Block {
+	nodes, starts := w.starts(parent, start, end)
 	var blocks []*Block
 	for i, n := range nodes {
 		until := end
 		if i+1 < len(nodes) {
 			until = starts[i+1]
 		}
-		if s, e := trimRange(m.text, starts[i], until); s < e {
-			blocks = append(blocks, m.block(n, base, s, e))
+		if s, e := trimRange(w.text, starts[i], until); s < e {
+			blocks = append(blocks, w.block(n, s, e))
 		}
 	}
 	return blocks
 }
 
-func (m *markdown) block(n ast.Node, base, start, end int) *Block {
-	m.blocks++
+// starts returns the children of a node, and where the line begins on which
+// each begins. Of two on one line it leaves out the second.
+func (w window) starts(parent ast.Node, start, end int) (nodes []ast.Node, starts []int) {
+	for n := parent.FirstChild(); n != nil; n = n.NextSibling() {
+		at := start
+		if parent.Parent() != nil || len(nodes) > 0 {
+			at = max(start, lineStart(w.text, min(max(start, w.base+position(n)), end)))
+		}
+		if len(starts) == 0 || at > starts[len(starts)-1] {
+			nodes, starts = append(nodes, n), append(starts, at)
+		}
+	}
+	return nodes, starts
+}
+
+func (w window) block(n ast.Node, start, end int) *Block {
+	w.blocks++
 	b := &Block{Kind: kindOf(n), Start: start, End: end}
 	switch {
 	case b.Kind == Heading && (n.Parent().Parent() != nil || end-start > maxHeading):
 		b.Kind = Paragraph
 	case b.Kind == Heading:
 		b.Level = n.(*ast.Heading).Level
+		b.Title = plainText(n.Lines().Value(w.source))
 	case b.Kind == List || b.Kind == Item || b.Kind == Quote:
-		b.Children = m.children(n, base, start, end)
+		b.Children = w.children(n, start, end)
 	}
 	return b
 }
@@ -123,21 +161,8 @@ func kindOf(n ast.Node) Kind {
 // position returns a position on the first line of n. goldmark gives a table
 // the position of the paragraph before it, if there is one; its cells know better.
 func position(n ast.Node) int {
-	if n.Kind() == tables.KindTable && n.FirstChild() != nil && n.FirstChild().FirstChild() != nil {
-		return n.FirstChild().FirstChild().Pos()
+	if header := n.FirstChild(); n.Kind() == tables.KindTable && header.FirstChild().Pos() >= 0 {
+		return header.FirstChild().Pos()
 	}
 	return n.Pos()
-}
-
-// title is the plain text of a heading.
-func (m *markdown) title(b *Block) string {
-	source := []byte(m.text[b.Start:b.End])
-	var out strings.Builder
-	_ = ast.Walk(titleParser.Parse(text.NewReader(source)), func(n ast.Node, entering bool) (ast.WalkStatus, error) {
-		if entering {
-			writePlain(&out, n, source)
-		}
-		return ast.WalkContinue, nil
-	})
-	return oneLine(out.String())
 }

@@ -3,7 +3,7 @@ package document
 // nest turns a flat list of blocks, headings among them, into body blocks
 // followed by sections. A section holds its heading, its body and the sections
 // of deeper headings up to the next heading of its own level or above.
-func nest(flat []*Block, title func(*Block) string) []*Block {
+func nest(flat []*Block) []*Block {
 	root := &Block{}
 	open := []*Block{root}
 	for _, b := range flat {
@@ -11,7 +11,7 @@ func nest(flat []*Block, title func(*Block) string) []*Block {
 			for len(open) > 1 && open[len(open)-1].Level >= b.Level {
 				open = open[:len(open)-1]
 			}
-			s := &Block{Kind: Section, Level: b.Level, Title: title(b), Start: b.Start}
+			s := &Block{Kind: Section, Level: b.Level, Title: b.Title, Start: b.Start}
 			adopt(open[len(open)-1], s)
 			open = append(open, s)
 		}

@@ -50,11 +50,10 @@ func (l *ledger) weigh(key verdictsKey, v *verdicts) {
 	l.verdicts.put(key, v, entryOverhead+int(size))
 }
 
-// permit returns the decision about a class, asking the policies once.
-// The caller holds v.mu.
-func (v *verdicts) permit(p *Policies, user cedar.Entity, c *class) bool {
-	if v.decided.CheckedAdd(c.id) && p.permitClass(user, c) {
+// decide asks the policies about a class. The caller holds v.mu.
+func (v *verdicts) decide(p *Policies, user cedar.Entity, c *class) {
+	if p.permitClass(user, c) {
 		v.permitted.Add(c.id)
 	}
-	return v.permitted.Contains(c.id)
+	v.decided.Add(c.id)
 }

@@ -1,9 +1,9 @@
 package filter
 
 import (
+	"bytes"
 	"crypto/sha256"
 	"encoding/binary"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
@@ -23,6 +23,8 @@ const (
 	maxPolicyBytes     = 256 * 1024      // of one file or the schema
 	maxPoliciesBytes   = 2 * 1024 * 1024 // of all together
 	maxPolicyNesting   = 128             // brackets inside brackets
+	maxStatementBytes  = 16 * 1024       // of one policy or declaration
+	maxStatementDots   = 1000
 	maxPolicyNameBytes = 255
 )
 
@@ -94,7 +96,7 @@ func checkSizes(schema string, files map[string]string) error {
 
 // add parses and validates one file. A policy's id is its position.
 func (p *Policies) add(name, text string) error {
-	if err := checkNesting(text); err != nil {
+	if err := checkShape(text); err != nil {
 		return fmt.Errorf("%s:%w", name, err)
 	}
 	list, err := cedar.NewPolicyListFromBytes(name, []byte(text))
@@ -124,14 +126,19 @@ func positioned(name string, err error) error {
 	return fmt.Errorf("%s:%s: %s", name, strings.TrimSuffix(position, ":"), message)
 }
 
-// checkNesting keeps the recursive parsers within bounds. It counts brackets
-// in strings and comments too: texts that need so many are not policies.
-func checkNesting(text string) error {
-	depth, line := 0, 1
+// checkShape keeps the recursive parser and the validator within bounds, whose
+// time grows faster than a policy's length and than its longest a.b.c. It does
+// not tell code from strings and comments: texts where that matters are not policies.
+func checkShape(text string) error {
+	depth, line, start, dots := 0, 1, 0, 0
 	for i := range len(text) {
 		switch text[i] {
 		case '\n':
 			line++
+		case ';':
+			start, dots = i+1, 0
+		case '.':
+			dots++
 		case '(', '[', '{':
 			depth++
 		case ')', ']', '}':
@@ -140,43 +147,22 @@ func checkNesting(text string) error {
 		if depth > maxPolicyNesting {
 			return fmt.Errorf("%d: more than %d nested brackets", line, maxPolicyNesting)
 		}
+		if i-start >= maxStatementBytes || dots > maxStatementDots {
+			return fmt.Errorf("%d: more than %d bytes or %d dots without a semicolon: split it into several policies",
+				line, maxStatementBytes, maxStatementDots)
+		}
 	}
 	return nil
 }
 
 // checkNoDocumentID refuses policies that name a single document: they would
-// never apply, which in a forbid would silently forbid nothing.
+// never apply, which in a forbid would silently forbid nothing. In the
+// canonical text a literal has no spaces, and quotes inside strings are escaped.
 func checkNoDocumentID(policy *cedar.Policy) error {
-	encoded, err := policy.MarshalJSON()
-	if err != nil {
-		return err
-	}
-	var tree any
-	if err := json.Unmarshal(encoded, &tree); err != nil {
-		return err
-	}
-	if namesDocument(tree) {
+	if bytes.Contains(policy.MarshalCedar(), []byte(documentType+`::"`)) {
 		return errors.New("policies cannot name a single document: use its attributes, or its reader list")
 	}
 	return nil
-}
-
-// namesDocument looks for an entity literal of type Document in Cedar's JSON form.
-func namesDocument(tree any) bool {
-	switch node := tree.(type) {
-	case map[string]any:
-		if _, ok := node["id"].(string); ok && node["type"] == string(documentType) {
-			return true
-		}
-		for _, child := range node {
-			if namesDocument(child) {
-				return true
-			}
-		}
-	case []any:
-		return slices.ContainsFunc(node, namesDocument)
-	}
-	return false
 }
 
 func (p *Policies) computeDigest() [32]byte {

@@ -32,7 +32,10 @@ func TestParsePoliciesRefuses(t *testing.T) {
 		"not boolean":        {schema, `permit (principal, action, resource) when { principal.tenant };`, "hr.cedar:1:1: "},
 		"document by id":     {schema, `forbid (principal, action, resource == Document::"secret");`, "cannot name a single document"},
 		"document literal":   {schema, `forbid (principal, action, resource) when { [Document::"x"].contains(resource) };`, "cannot name a single document"},
+		"document spaced":    {schema, "permit (principal, action, resource) unless { resource == Document // x\n :: \"a\" };", "cannot name a single document"},
 		"nesting":            {schema, "\n" + strings.Repeat("(", 100_000), "hr.cedar:2: more than 128 nested"},
+		"long":               {schema, "\npermit (principal, action, resource) when { " + strings.Repeat("true && ", 2048) + "true };", "hr.cedar:2: more than 16384 bytes"},
+		"long path":          {schema, "permit (principal, action, resource) when { principal has a" + strings.Repeat(".a", 1001) + " };", "1000 dots"},
 		"template":           {schema, `permit (principal == ?principal, action, resource);`, "hr.cedar:1:"},
 		"no schema":          {"", allowAll, "schema.cedarschema: action read is missing"},
 		"schema syntax":      {schema + "\nentity ;", allowAll, "schema.cedarschema:8:8"},
@@ -72,7 +75,7 @@ func TestParsePoliciesNamesAllFaults(t *testing.T) {
 func TestParsePoliciesBounds(t *testing.T) {
 	files := map[string]string{}
 	for i := range 9 {
-		files[fmt.Sprint(i)] = strings.Repeat(" ", 256*1024)
+		files[fmt.Sprint(i)] = strings.Repeat(";", 256*1024)
 	}
 	_, err := filter.ParsePolicies(modelSchema, files)
 	require.ErrorContains(t, err, "policies take")
@@ -140,6 +143,12 @@ func TestPoliciesDigest(t *testing.T) {
 		digests[p.Digest()] = true
 	}
 	require.Len(t, digests, 6)
+}
+
+// TestDocumentInText: only a literal names a document, not a text that looks like one.
+func TestDocumentInText(t *testing.T) {
+	mustParse(t, modelSchema, `@note("forbid Document::\"x\"")
+		permit (principal, action, resource is Document) when { principal.tenant != "Document::\"x\"" }; // Document::"x"`)
 }
 
 func TestStarterPolicies(t *testing.T) {

@@ -30,7 +30,7 @@ type policySchema struct {
 // parseSchema reads a Cedar schema. It may declare only what this package can
 // supply, so that no valid policy waits for something that never comes.
 func parseSchema(text string) (*policySchema, error) {
-	if err := checkNesting(text); err != nil {
+	if err := checkShape(text); err != nil {
 		return nil, fmt.Errorf("%s:%w", SchemaFile, err)
 	}
 	var parsed schema.Schema

@@ -116,7 +116,10 @@ func (v *View) permitted(principal [32]byte, user cedar.Entity, readable *roarin
 	defer verdicts.mu.Unlock()
 	var permitted []*roaring.Bitmap
 	for _, c := range v.classes.all() {
-		if c.documents.Intersects(readable) && verdicts.permit(v.policies, user, c.class) {
+		if !verdicts.decided.Contains(c.id) && c.documents.Intersects(readable) {
+			verdicts.decide(v.policies, user, c.class)
+		}
+		if verdicts.permitted.Contains(c.id) {
 			permitted = append(permitted, c.documents)
 		}
 	}

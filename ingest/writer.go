@@ -12,21 +12,25 @@ import (
 	"sluice/store"
 )
 
-// Awaiter waits until searches see an epoch.
-type Awaiter interface {
+// Serving is what searches run on.
+type Serving interface {
+	// Await blocks until searches see everything up to the epoch.
 	Await(ctx context.Context, epoch uint64) error
+	// CheckDocument says why the policies in force could never permit a document
+	// with these attributes, or nil.
+	CheckDocument(filter.Attributes) error
 }
 
 // Writer writes documents. Safe for concurrent use.
 type Writer struct {
 	store    store.Store
 	embedder gpu.Embedder
-	visible  Awaiter
+	serving  Serving
 }
 
 // NewWriter returns a Writer.
-func NewWriter(st store.Store, embedder gpu.Embedder, visible Awaiter) *Writer {
-	return &Writer{st, embedder, visible}
+func NewWriter(st store.Store, embedder gpu.Embedder, serving Serving) *Writer {
+	return &Writer{st, embedder, serving}
 }
 
 // Outcome is a write's receipt and how many of its chunks are longer than what
@@ -46,7 +50,7 @@ func (w *Writer) CreateCollection(ctx context.Context, tenant, name string, sett
 	if err != nil {
 		return c, created, err
 	}
-	return c, created, w.visible.Await(ctx, epoch)
+	return c, created, w.serving.Await(ctx, epoch)
 }
 
 // Collection returns a collection of the tenant, or store.ErrNotFound.
@@ -60,6 +64,9 @@ func (w *Writer) Write(ctx context.Context, tenant, collection string, d Documen
 	if err := d.check(); err != nil {
 		return Outcome{}, err
 	}
+	if err := w.checkAccess(d.Access); err != nil {
+		return Outcome{}, err
+	}
 	c, err := w.store.Collection(ctx, tenant, collection)
 	if err != nil {
 		return Outcome{}, err
@@ -68,7 +75,16 @@ func (w *Writer) Write(ctx context.Context, tenant, collection string, d Documen
 	if err != nil {
 		return Outcome{}, err
 	}
-	return out, w.visible.Await(ctx, out.Epoch)
+	return out, w.serving.Await(ctx, out.Epoch)
+}
+
+// checkAccess refuses a document that a mistyped attribute would hide from
+// everybody.
+func (w *Writer) checkAccess(a filter.Access) error {
+	if err := w.serving.CheckDocument(a.Attributes); err != nil {
+		return fmt.Errorf("%w: the policies could never permit this document: %w", store.ErrInvalid, err)
+	}
+	return nil
 }
 
 // commit tries the cheap way first: the same content needs no vectors. Where
@@ -188,11 +204,16 @@ func (w *Writer) SetAccess(ctx context.Context, tenant, collection, key string, 
 	if err != nil {
 		return store.Receipt{}, err
 	}
-	receipt, err := w.store.SetAccess(ctx, c.ID, key, change)
+	receipt, err := w.store.SetAccess(ctx, c.ID, key, func(a filter.Access) (filter.Access, error) {
+		if a, err = change(a); err != nil {
+			return a, err
+		}
+		return a, w.checkAccess(a)
+	})
 	if err != nil {
 		return store.Receipt{}, err
 	}
-	return receipt, w.visible.Await(ctx, receipt.Epoch)
+	return receipt, w.serving.Await(ctx, receipt.Epoch)
 }
 
 // Delete removes a document; store.ErrNotFound if there is none.
@@ -205,5 +226,5 @@ func (w *Writer) Delete(ctx context.Context, tenant, collection, key string) err
 	if err != nil {
 		return err
 	}
-	return w.visible.Await(ctx, receipt.Epoch)
+	return w.serving.Await(ctx, receipt.Epoch)
 }

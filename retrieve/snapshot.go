@@ -57,3 +57,9 @@ func (s *Serving) policiesInForce() *filter.Policies {
 	defer s.mu.Unlock()
 	return s.policies
 }
+
+// CheckDocument says why the policies in force could never permit a document
+// with these attributes, or nil.
+func (s *Serving) CheckDocument(a filter.Attributes) error {
+	return s.policiesInForce().CheckDocument(a)
+}

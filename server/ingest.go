@@ -73,7 +73,7 @@ func (in *ingestion) run() {
 	defer in.results.closeWrite()
 	var workers, reporter sync.WaitGroup
 	for i := range in.work {
-		in.work[i] = make(chan job, 1)
+		in.work[i] = make(chan job, cap(in.order)) // so that the pump waits for the order alone
 		workers.Go(func() { in.write(in.work[i]) })
 	}
 	reporter.Go(in.report)

@@ -82,6 +82,7 @@ func (s *Server) newHTTP() *fasthttp.Server {
 		WriteTimeout:                 s.limits.ReadTimeout,
 		IdleTimeout:                  idleTimeout,
 		StreamRequestBody:            true, // handlers read bodies, each with its limit
+		MaxRequestBodySize:           1,    // with streaming: what is read before the handler is called
 		DisablePreParseMultipartForm: true,
 		NoDefaultServerHeader:        true,
 		NoDefaultContentType:         true,

@@ -33,7 +33,7 @@ func (b *backend) Write(ctx context.Context, p filter.Principal, collection stri
 	out, err := b.writer.Write(ctx, p.Tenant, collection, ingest.Document{
 		Key: d.Key, Title: d.Title, Format: d.Format, Text: []byte(d.Text), Access: d.Access,
 	})
-	return server.Written{Receipt: out.Receipt, Truncated: out.Truncated}, err
+	return server.Written{Receipt: out.Receipt, AccessOnly: out.AccessOnly, Truncated: out.Truncated}, err
 }
 
 func (b *backend) Delete(ctx context.Context, p filter.Principal, collection, key string) error {

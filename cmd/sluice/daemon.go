@@ -8,7 +8,6 @@ import (
 	"net"
 	"os"
 	"path/filepath"
-	"runtime"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -21,8 +20,6 @@ import (
 	"sluice/index/local"
 	"sluice/index/text"
 	"sluice/ingest"
-	"sluice/model"
-	"sluice/model/tokenizer"
 	"sluice/retrieve"
 	"sluice/server"
 	"sluice/server/config"
@@ -131,18 +128,8 @@ func (d *daemon) openEmbedder(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	weights, err := model.Load(dir)
-	if err != nil {
+	if d.embedder, err = cpu.Open(dir, gpu.Options{}); err != nil {
 		return err
-	}
-	tokens, err := tokenizer.Load(filepath.Join(dir, "tokenizer.json"))
-	if err != nil {
-		return err
-	}
-	device := cpu.New(weights, runtime.GOMAXPROCS(0))
-	d.embedder, err = gpu.NewScheduler(weights, tokens, device, gpu.Options{})
-	if err != nil {
-		return errors.Join(err, device.Close())
 	}
 	info := d.embedder.Info()
 	d.log.Info("model loaded", "model", info.Model, "precision", info.Precision, "dimensions", info.Dimensions)

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	_ "embed"
 	"errors"
 	"fmt"
 	"io"
@@ -12,6 +13,7 @@ import (
 
 	"sluice/client"
 	"sluice/eval"
+	"sluice/filter"
 	"sluice/server/config"
 )
 
@@ -19,6 +21,11 @@ const demoQuestion = "What does the Enterprise plan cost per month?"
 
 // demoAskers are shown the same question: only the first may read the price list.
 var demoAskers = []string{"bob-support", "alice-engineer"}
+
+// yours is the policy of the tenant for the user's own documents.
+//
+//go:embed yours.cedar
+var yours string
 
 type demoCommand struct {
 	Corpus string `type:"existingdir" default:"eval/testdata/grounded-access" help:"The demo corpus."`
@@ -36,7 +43,11 @@ func (c demoCommand) Run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	d := &daemon{config: settings, log: newLogger(settings.Log)}
+	policies, err := demoPolicies(dataset)
+	if err != nil {
+		return err
+	}
+	d := &daemon{config: settings, log: newLogger(settings.Log), policies: policies}
 	if err := d.open(ctx); err != nil {
 		return err
 	}
@@ -62,15 +73,28 @@ func (c demoCommand) serve(ctx context.Context, d *daemon, dataset *eval.Dataset
 
 func (c demoCommand) settings(dataset *eval.Dataset) (config.Config, error) {
 	s := config.Default()
-	s.Listen, s.AdminListen, s.Data, s.Policies, s.Log.Level = c.Listen, "off", c.Data, dataset.Policies, "warn"
+	s.Listen, s.AdminListen, s.Data, s.Log.Level = c.Listen, "off", c.Data, "warn"
 	s.Demo = config.Demo{Enabled: true, Principals: demoPrincipals(dataset)}
 	s.EnsureDefaults()
 	return s, s.Validate()
 }
 
-// demoPrincipals are the data set's own, and a writer per tenant.
+// demoPolicies are the data set's own, and yours.
+func demoPolicies(dataset *eval.Dataset) (*filter.Policies, error) {
+	policies, err := filter.LoadPolicies(dataset.Policies)
+	if err != nil {
+		return nil, err
+	}
+	schema, files := policies.Source()
+	files["yours.cedar"] = yours
+	return filter.ParsePolicies(schema, files)
+}
+
+// demoPrincipals are the data set's own, a writer per tenant, and you.
 func demoPrincipals(dataset *eval.Dataset) map[string]config.Principal {
-	principals := map[string]config.Principal{}
+	principals := map[string]config.Principal{
+		"you": {Tenant: "yours", Subject: "you", Roles: []string{"admin"}},
+	}
 	for _, p := range dataset.Principals {
 		principals[p.Name] = config.Principal{
 			Tenant: p.Tenant, Subject: p.Name, Groups: p.Groups, Attributes: p.Attributes, Roles: []string{"read"},
@@ -101,7 +125,7 @@ func (t tour) show(ctx context.Context) error {
 			return err
 		}
 	}
-	fmt.Fprintf(t.out, tryLines, t.url, demoAskers[0], demoQuestion, demoAskers[1], demoWriter("northstar"), t.dataset.Name)
+	fmt.Fprintf(t.out, tryLines, t.url, demoAskers[0], demoQuestion, demoAskers[1], t.dataset.Name)
 	return nil
 }
 
@@ -131,14 +155,14 @@ func (t tour) ingest(ctx context.Context, tenant string) error {
 const tryLines = `
 Serving on %[1]s; Ctrl-C stops. Try:
 
-  curl -s %[1]s/v1/collections/%[6]s/search -H 'X-Sluice-Principal: %[2]s' -d '{"query": "%[3]s", "k": 3}'
-  curl -s %[1]s/v1/collections/%[6]s/search -H 'X-Sluice-Principal: %[4]s' -d '{"query": "%[3]s", "k": 3}'
-  curl -s %[1]s/v1/collections/%[6]s/documents -H 'X-Sluice-Principal: dave-contractor'
+  curl -s %[1]s/v1/collections/%[5]s/search -H 'X-Sluice-Principal: %[2]s' --json '{"query": "%[3]s", "k": 3}'
+  curl -s %[1]s/v1/collections/%[5]s/search -H 'X-Sluice-Principal: %[4]s' --json '{"query": "%[3]s", "k": 3}'
+  curl -s %[1]s/v1/collections/%[5]s/documents -H 'X-Sluice-Principal: dave-contractor'
 
 Your own folder:
 
-  bin/sluice ingest FOLDER --collection mine --as %[5]s
-  bin/sluice search 'a question' --collection mine --as %[5]s
+  bin/sluice ingest FOLDER --collection mine --as you
+  bin/sluice search 'a question' --collection mine --as you
 `
 
 func (t tour) ask(ctx context.Context, name string) error {

@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/signal"
 	"reflect"
+	"strings"
 	"syscall"
 
 	"github.com/alecthomas/kong"
@@ -17,14 +18,19 @@ import (
 )
 
 type serveCommand struct {
-	Config   string `type:"path" help:"Configuration file (YAML); the whole of it is shown above."`
-	Demo     bool   `help:"Allow the demo principals of the configuration. Anybody who reaches the listener can then be any of them."`
-	Settings kong.Plugins
+	Config   string       `type:"path" help:"Configuration file (YAML); the whole of it is shown above."`
+	Demo     bool         `help:"Allow the demo principals of the configuration. Anybody who reaches the listener can then be any of them."`
+	Settings kong.Plugins `embed:""`
 }
 
 // Help is the annotated configuration file.
 func (*serveCommand) Help() string {
-	return "Flags win over environment variables, those over the configuration file. The file, with every key:\n\n" + config.Reference()
+	return "Flags win over environment variables, those over the configuration file. The file, with every key:\n\n" + indented(config.Reference())
+}
+
+// indented keeps the help from wrapping the lines.
+func indented(text string) string {
+	return "    " + strings.ReplaceAll(strings.TrimSpace(text), "\n", "\n    ")
 }
 
 func (c *serveCommand) Run(ctx context.Context, flags *settingFlags) error {

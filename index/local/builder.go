@@ -2,6 +2,7 @@ package local
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"maps"
 	"slices"
@@ -39,7 +40,7 @@ func buildSegment(ctx context.Context, documents []index.Document, dims int, ana
 
 func withRows(documents []index.Document) []index.Document {
 	found := slices.DeleteFunc(slices.Clone(documents), func(d index.Document) bool { return len(d.Rows) == 0 })
-	slices.SortFunc(found, func(a, b index.Document) int { return compareUint(a.Ordinal, b.Ordinal) })
+	slices.SortFunc(found, func(a, b index.Document) int { return cmp.Compare(a.Ordinal, b.Ordinal) })
 	return found
 }
 

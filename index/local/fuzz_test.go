@@ -4,10 +4,10 @@ import (
 	"encoding/binary"
 	"errors"
 	"hash/crc32"
-	"math/rand/v2"
 	"slices"
 	"testing"
 
+	"github.com/RoaringBitmap/roaring/v2"
 	"github.com/stretchr/testify/require"
 
 	"sluice/index"
@@ -17,7 +17,7 @@ import (
 // FuzzManifest: any bytes, with a right checksum or not, decode or are refused.
 func FuzzManifest(f *testing.F) {
 	m := &manifest{epoch: 3, nextID: 9, dims: 4, analyzer: "english/1", model: "m"}
-	m.segments = []segmentEntry{{id: 7, size: 100, sum: 5, deleted: part{}.deleted}}
+	m.segments = []segmentEntry{{id: 7, size: 100, sum: 5, deleted: roaring.BitmapOf(1, 2, 70000)}}
 	seed, err := m.encode()
 	require.NoError(f, err)
 	f.Add(seed)
@@ -66,59 +66,4 @@ func FuzzPostings(f *testing.F) {
 			require.True(t, i == 0 || p.slot > list[i-1].slot)
 		}
 	})
-}
-
-// TestPostings compares random lists and spans with a plain filter.
-func TestPostings(t *testing.T) {
-	for seed := range uint64(300) {
-		rng := rand.New(rand.NewPCG(seed, 5))
-		var list, want []posting
-		for slot := range uint32(3000) {
-			if rng.IntN(1+int(seed)%40) == 0 {
-				list = append(list, posting{slot, rng.Uint32N(300) + 1})
-			}
-		}
-		var spans []span
-		for at := uint32(0); at < 3000; at += rng.Uint32N(400) {
-			s := span{at, at + 1 + rng.Uint32N(200)}
-			spans, at = append(spans, s), s.hi
-		}
-		for _, p := range list {
-			if slices.ContainsFunc(spans, func(s span) bool { return s.lo <= p.slot && p.slot < s.hi }) {
-				want = append(want, p)
-			}
-		}
-		got, err := postingList{data: appendPostings(nil, list)}.within(spans, nil)
-		require.NoError(t, err)
-		require.Equal(t, want, got, "seed %d", seed)
-	}
-}
-
-// TestGallop compares with a plain search.
-func TestGallop(t *testing.T) {
-	rng := rand.New(rand.NewPCG(1, 6))
-	for range 5000 {
-		n := rng.IntN(70)
-		from, target := rng.IntN(n+1), rng.IntN(80)
-		want := min(max(from, target), n)
-		require.Equal(t, want, gallop(from, n, func(i int) bool { return i >= target }), "from %d, n %d, target %d", from, n, target)
-	}
-}
-
-// TestTopK compares with sorting, ties included.
-func TestTopK(t *testing.T) {
-	rng := rand.New(rand.NewPCG(1, 7))
-	for range 500 {
-		best := topK{k: 1 + rng.IntN(20)}
-		var all []index.Hit
-		for range rng.IntN(60) {
-			h := index.Hit{Row: rng.Uint32(), Score: float32(rng.IntN(5))}
-			all = append(all, h)
-			if best.beats(h.Score) && best.admits(h.Score, h.Row) {
-				best.add(h)
-			}
-		}
-		slices.SortFunc(all, compareHits)
-		require.Equal(t, all[:min(best.k, len(all))], best.sorted())
-	}
 }

@@ -3,6 +3,7 @@ package local
 import (
 	"testing"
 
+	"github.com/cockroachdb/pebble/v2/vfs"
 	"github.com/stretchr/testify/require"
 
 	"sluice/index"
@@ -20,11 +21,11 @@ func analyzerNamed(t testing.TB, name string) text.Analyzer {
 }
 
 // TestConformance runs the suite with bounds that leave everything fresh, and
-// with such that seal and merge all the time.
+// with such that seal and merge all the time (in memory, where syncing is free).
 func TestConformance(t *testing.T) {
 	for name, options := range map[string]Options{
 		"fresh":  {},
-		"sealed": {FreshRows: 3},
+		"sealed": {FreshRows: 3, FS: vfs.NewMem()},
 	} {
 		t.Run(name, func(t *testing.T) {
 			conformance.Run(t, func(t *testing.T, place string, dims int) index.Index {

@@ -108,7 +108,7 @@ func (m *merger) liveDocuments() (live []liveDocument) {
 			}
 		}
 	}
-	slices.SortFunc(live, func(a, b liveDocument) int { return compareUint(a.ordinal, b.ordinal) })
+	slices.SortFunc(live, func(a, b liveDocument) int { return cmp.Compare(a.ordinal, b.ordinal) })
 	return live
 }
 
@@ -180,5 +180,3 @@ func (m *merger) writeTerm(term []byte, list []posting) {
 	}
 	m.out.term(term, list)
 }
-
-func compareUint(a, b uint32) int { return cmp.Compare(a, b) }

@@ -308,19 +308,24 @@ func readVersion(t *testing.T, s *Store, collection uint32, key string) *store.V
 	}
 }
 
-// A crash at any operation while the store is created leaves what can be opened.
-func TestCrashWhileCreating(t *testing.T) {
-	rng := rand.New(rand.NewPCG(*crashSeed, 3))
-	fs := vfs.NewCrashableMem()
-	c := &crasher{fs: fs, journal: &journal{}, rng: rng, every: 1}
-	s, err := Open("data", Options{FS: errorfs.Wrap(fs, c)})
-	require.NoError(t, err)
-	require.NoError(t, s.Close())
-	require.Greater(t, len(c.crashes), 10)
-	for _, crash := range c.crashes {
-		s, err := Open("data", Options{FS: crash.fs})
-		require.NoError(t, err)
-		requireSound(t, s)
-		require.NoError(t, s.Close())
+// A crash at any operation while the store is created, or opened again, leaves
+// what can be opened.
+func TestCrashWhileOpening(t *testing.T) {
+	for run := range uint64(20) {
+		rng := rand.New(rand.NewPCG(*crashSeed+run, 3))
+		fs := vfs.NewCrashableMem()
+		c := &crasher{fs: fs, journal: &journal{}, rng: rng, every: 1}
+		for range 2 {
+			s, err := Open("data", Options{FS: errorfs.Wrap(fs, c)})
+			require.NoError(t, err)
+			require.NoError(t, s.Close())
+		}
+		require.Greater(t, len(c.crashes), 20)
+		for i, crash := range c.crashes {
+			s, err := Open("data", Options{FS: crash.fs})
+			require.NoError(t, err, "seed %d crash %d", *crashSeed+run, i)
+			requireSound(t, s)
+			require.NoError(t, s.Close())
+		}
 	}
 }

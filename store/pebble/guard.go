@@ -3,6 +3,7 @@ package pebble
 import (
 	"fmt"
 	"io"
+	"strings"
 	"sync"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
@@ -77,7 +78,13 @@ func (g *guard) run(f func() error) error {
 // Lock does nothing: the store holds the lock of the directory already.
 func (g *guard) Lock(string) (io.Closer, error) { return io.NopCloser(nil), nil }
 
+// Create makes the directory durable before it creates one of pebble's markers: a
+// marker names the manifest in force, and must not survive a crash that its
+// manifest, another new file, does not survive.
 func (g *guard) Create(name string, category vfs.DiskWriteCategory) (vfs.File, error) {
+	if strings.HasPrefix(g.PathBase(name), "marker.") {
+		_ = g.write(func() error { return syncDir(g.FS, g.PathDir(name)) })
+	}
 	return g.create(func() (vfs.File, error) { return g.FS.Create(name, category) })
 }
 

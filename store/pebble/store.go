@@ -23,10 +23,11 @@ import (
 	"sluice/store"
 )
 
-// Sizes of pebble's memory, in bytes.
+// Sizes of pebble's memory, in bytes. Memtables, of which two are usual, come out
+// of the cache.
 const (
-	cacheSize    = 64 << 20
-	memTableSize = 32 << 20
+	cacheSize    = 96 << 20
+	memTableSize = 16 << 20
 )
 
 // maxUnsynced is how many applied writes may wait for the log to be synced.
