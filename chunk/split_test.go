@@ -15,7 +15,7 @@ func TestSentence(t *testing.T) {
 		{`He said "Yes." `, `(She did.) `, "**Bold.** ", "End"},
 		{"Wrapped\nline.\n", "Next"},
 		{"一つ。", "二つ！", "「三つ？」", "四"},
-		{"x.)\"'*_ y"}, // more closing marks than a sentence has
+		{"x.)\"'*_ Y"}, // more closing marks than a sentence has
 		{"no end at all"},
 	} {
 		rest := strings.Join(sentences, "")
