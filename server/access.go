@@ -2,21 +2,16 @@ package server
 
 import (
 	"encoding/json"
-	"slices"
-	"strconv"
-	"strings"
 	"time"
 
 	"sluice/client"
 	"sluice/filter"
 )
 
-// Bounds on an access row.
+// Bounds on applicability.
 const (
-	maxReaders    = 10_000
-	maxAttributes = 64
-	maxRegions    = 256
-	maxWord       = 1024 // bytes of a reader, an attribute's name or value, a region
+	maxRegions = 256
+	maxRegion  = 1024 // bytes of a region's name
 )
 
 func accessOf(d client.Document) (filter.Access, error) {
@@ -37,80 +32,19 @@ func readersOf(list *[]string) (filter.Readers, error) {
 	if list == nil {
 		return filter.Readers{Undeclared: true}, nil
 	}
-	if len(*list) > maxReaders {
-		return filter.Readers{}, badRequest("readers: more than %d; use groups", maxReaders)
-	}
-	readers := filter.Readers{List: make([]filter.Reader, len(*list))}
-	for i, text := range *list {
-		if !isReader(text) {
-			return filter.Readers{}, badRequest("readers: entry %d is none of user:SUBJECT, group:NAME and public", i)
-		}
-		readers.List[i] = filter.Reader(text)
+	readers, err := filter.ParseReaders(*list)
+	if err != nil {
+		return filter.Readers{}, badRequest("readers: %v", err)
 	}
 	return readers, nil
 }
 
-func isReader(text string) bool {
-	if filter.Reader(text) == filter.Public {
-		return true
-	}
-	kind, name, ok := strings.Cut(text, ":")
-	return ok && (kind == "user" || kind == "group") && isWord(name)
-}
-
-// isWord holds for the names that an identity can carry, too.
-func isWord(text string) bool { return text != "" && len(text) <= maxWord && plain(text) }
-
 func attributesOf(values map[string]any) (filter.Attributes, error) {
-	if len(values) > maxAttributes {
-		return nil, badRequest("attributes: more than %d", maxAttributes)
-	}
-	attributes := filter.Attributes{}
-	for name, value := range values {
-		if !isWord(name) {
-			return nil, badRequest("attributes: a name is empty, too long or not plain text")
-		}
-		v, ok := attributeOf(value)
-		if !ok {
-			return nil, badRequest("attributes: %q is not a string, boolean, whole number or list of strings", name)
-		}
-		if v != nil {
-			attributes[name] = v
-		}
+	attributes, err := filter.ParseAttributes(values)
+	if err != nil {
+		return nil, badRequest("%v", err)
 	}
 	return attributes, nil
-}
-
-// attributeOf converts a decoded JSON value; null is the absence of its key.
-func attributeOf(value any) (converted any, ok bool) {
-	switch v := value.(type) {
-	case nil:
-		return nil, true
-	case bool:
-		return v, true
-	case string:
-		return v, len(v) <= maxWord
-	case number:
-		n, err := strconv.ParseInt(string(v), 10, 64)
-		return n, err == nil
-	case []any:
-		return stringSet(v)
-	default:
-		return nil, false
-	}
-}
-
-func stringSet(list []any) (any, bool) {
-	set := make([]string, 0, len(list))
-	for _, item := range list {
-		s, ok := item.(string)
-		if !ok || len(s) > maxWord {
-			return nil, false
-		}
-		set = append(set, s)
-	}
-	slices.Sort(set)
-	return slices.Compact(set), len(list) <= maxReaders
 }
 
 func timeOf(t *time.Time) time.Time {
@@ -125,7 +59,7 @@ func checkApplicability(a filter.Applicability) error {
 		return badRequest("regions: more than %d", maxRegions)
 	}
 	for _, r := range a.Regions {
-		if !isWord(r) {
+		if r == "" || len(r) > maxRegion || !plain(r) {
 			return badRequest("regions: one is empty, too long or not plain text")
 		}
 	}

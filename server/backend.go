@@ -23,7 +23,7 @@ var ErrOverloaded = errors.New("overloaded")
 //
 //	store.ErrNotFound                        404; what is missing and what is forbidden alike
 //	store.ErrInvalid                         400; its text is shown to the caller and says what to do
-//	store.ErrConflict, ErrSettingsDiffer,
+//	store.ErrSettingsDiffer,
 //	store.ErrTooManyRows                     409
 //	ErrOverloaded                            429
 //	ErrUnavailable                           503

@@ -36,16 +36,16 @@ func TestBadBodies(t *testing.T) {
 		"null":                {documents, `null`, 400, "key"},
 		"wrong type":          {search, `{"query":"q","k":"ten"}`, 400, "at /k"},
 		"deep":                {documents, `{"key":"k","attributes":{"a":` + strings.Repeat("[", 20000), 400, "malformed JSON"},
-		"nested attribute":    {documents, `{"key":"k","format":"text","text":"x","attributes":{"a":[["b"]]}}`, 400, `"a" is not a string`},
-		"huge number":         {documents, `{"key":"k","format":"text","text":"x","attributes":{"a":9223372036854775808}}`, 400, `"a" is not a string`},
+		"nested attribute":    {documents, `{"key":"k","format":"text","text":"x","attributes":{"a":[["b"]]}}`, 400, `attribute "a": item 0 is a nested list`},
+		"huge number":         {documents, `{"key":"k","format":"text","text":"x","attributes":{"a":9223372036854775808}}`, 400, `attribute "a": 9.2`},
 		"large":               {documents, `{"key":"k","format":"text","text":"` + strings.Repeat("x", 64<<10) + `"}`, 413, "limits.body_bytes"},
 		"no key":              {documents, `{"format":"text","text":"x"}`, 400, "key: a document needs one"},
 		"key with NUL":        {documents, `{"key":"a\u0000b","format":"text","text":"x"}`, 400, "key: not UTF-8 without control"},
 		"key too long":        {documents, `{"key":"` + strings.Repeat("k", 5000) + `","format":"text","text":"x"}`, 400, "key: longer than 1024 bytes"},
 		"key is ..":           {documents, `{"key":"..","format":"text","text":"x"}`, 400, "cannot stand in a path"},
 		"format":              {documents, `{"key":"k","format":"docx","text":"x"}`, 400, "use markdown, html or text"},
-		"reader":              {documents, `{"key":"k","format":"text","text":"x","readers":["public","eve"]}`, 400, "readers: entry 1"},
-		"reader without name": {documents, `{"key":"k","format":"text","text":"x","readers":["user:"]}`, 400, "readers: entry 0"},
+		"reader":              {documents, `{"key":"k","format":"text","text":"x","readers":["public","eve"]}`, 400, "readers: reader 1"},
+		"reader without name": {documents, `{"key":"k","format":"text","text":"x","readers":["user:"]}`, 400, "readers: reader 0"},
 		"validity":            {documents, `{"key":"k","format":"text","text":"x","valid_from":"2026-05-06T00:00:00Z","valid_until":"2026-05-05T00:00:00Z"}`, 400, "valid_until"},
 		"empty query":         {search, `{"query":""}`, 400, "query: must not be empty"},
 		"long query":          {search, `{"query":"` + strings.Repeat("q", 8193) + `"}`, 400, "query: longer"},
@@ -192,7 +192,6 @@ func TestBackendErrors(t *testing.T) {
 		err    error
 		status int
 	}{
-		{store.ErrNotFound, 404}, {store.ErrInvalid, 400}, {store.ErrConflict, 409}, {store.ErrSettingsDiffer, 409},
 		{store.ErrTooManyRows, 409}, {ErrOverloaded, 429}, {ErrUnavailable, 503}, {context.DeadlineExceeded, 504},
 		{syscall.ENOSPC, 507}, {store.ErrLocked, 500}, {fmt.Errorf("row 17 of tenant rival"), 500},
 	}

@@ -2,6 +2,7 @@ package server
 
 import (
 	"bytes"
+	stdjson "encoding/json"
 	"errors"
 	"io"
 	"mime"
@@ -104,13 +105,10 @@ var strict = json.JoinOptions(
 			return errors.ErrUnsupported
 		}
 		digits, err := d.ReadValue()
-		*value = number(digits)
+		*value = stdjson.Number(digits)
 		return err
 	})),
 )
-
-// number is a JSON number, undecoded.
-type number string
 
 // decode reads one JSON value. Errors name the place, not what stands there.
 func decode(data []byte, into any) error {

@@ -195,7 +195,7 @@ func infoOf(r store.Record, role identity.Role) client.DocumentInfo {
 		Chunker:    r.Chunker,
 		Chunks:     int(r.Rows),
 		Updated:    r.Updated,
-		Attributes: r.Access.Attributes,
+		Attributes: attributesInfo(r.Access.Attributes),
 		Regions:    r.Access.Applicability.Regions,
 		ValidFrom:  pointerTo(r.Access.Applicability.ValidFrom),
 		ValidUntil: pointerTo(r.Access.Applicability.ValidUntil),
@@ -208,6 +208,18 @@ func infoOf(r store.Record, role identity.Role) client.DocumentInfo {
 		info.Readers = &list
 	}
 	return info
+}
+
+// attributesInfo shows an empty set as a list, not as null: null would be no attribute.
+func attributesInfo(attributes filter.Attributes) map[string]any {
+	shown := make(map[string]any, len(attributes))
+	for name, value := range attributes {
+		if set, ok := value.([]string); ok && set == nil {
+			value = []string{}
+		}
+		shown[name] = value
+	}
+	return shown
 }
 
 func pointerTo(t time.Time) *time.Time {

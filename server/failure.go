@@ -10,6 +10,7 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"sluice/client"
+	"sluice/filter"
 	"sluice/server/identity"
 	"sluice/store"
 )
@@ -57,10 +58,10 @@ func failureOf(err error) *failure {
 		return failf(fasthttp.StatusUnauthorized, "send a valid token or API key: Authorization: Bearer …")
 	case errors.Is(err, store.ErrNotFound):
 		return failf(fasthttp.StatusNotFound, "there is no such collection or document, or you may not read it")
+	case errors.Is(err, filter.ErrPrincipal):
+		return failf(fasthttp.StatusForbidden, "your identity's attributes are not what the policies declare; tell the administrator of the daemon")
 	case errors.Is(err, store.ErrInvalid):
 		return failf(fasthttp.StatusBadRequest, "%s", shortened(err.Error()))
-	case errors.Is(err, store.ErrConflict):
-		return failf(fasthttp.StatusConflict, "%s; read it again and retry", store.ErrConflict)
 	case errors.Is(err, store.ErrSettingsDiffer):
 		return failf(fasthttp.StatusConflict, "%s; settings are fixed at creation", store.ErrSettingsDiffer)
 	case errors.Is(err, store.ErrTooManyRows):

@@ -144,10 +144,10 @@ func TestPatchAccess(t *testing.T) {
 	require.Equal(t, filter.Access{Readers: filter.Readers{List: []filter.Reader{}}, Attributes: filter.Attributes{"n": int64(1)}}, row())
 
 	bad := map[string]string{
-		`{"readers":["eve"]}`:            "readers: entry 0",
+		`{"readers":["eve"]}`:            "readers: reader 0",
 		`{"readers":"eve"}`:              "readers:",
-		`{"attributes":{"x":1.5}}`:       "attributes:",
-		`{"attributes":{"x":{"y":"z"}}}`: "attributes:",
+		`{"attributes":{"x":1.5}}`:       `attribute "x"`,
+		`{"attributes":{"x":{"y":"z"}}}`: `attribute "x"`,
 		`{"valid_from":"yesterday"}`:     "valid_from:",
 		`{"owner":"me"}`:                 `unknown field "owner"`,
 		`{"valid_from":"2026-05-06T00:00:00Z","valid_until":"2026-05-06T00:00:00Z"}`: "valid_until: not after",

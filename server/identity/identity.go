@@ -162,15 +162,9 @@ func refuse(format string, args ...any) (Identity, error) {
 }
 
 func configured(p config.Principal) (Identity, error) {
-	attributes := filter.Attributes{}
-	for name, value := range p.Attributes {
-		v, err := attribute(value)
-		if err != nil {
-			return Identity{}, fmt.Errorf("attribute %s: %w", name, err)
-		}
-		if v != nil {
-			attributes[name] = v
-		}
+	attributes, err := filter.ParseAttributes(p.Attributes)
+	if err != nil {
+		return Identity{}, err
 	}
 	return newIdentity(p.Tenant, p.Subject, p.Groups, attributes, highest(p.Roles))
 }

@@ -121,17 +121,11 @@ func (t *tokens) identity(claims jwt.MapClaims) (Identity, error) {
 }
 
 func (t *tokens) attributes(claims jwt.MapClaims) (filter.Attributes, error) {
-	attributes := filter.Attributes{}
+	values := map[string]any{}
 	for name, claim := range t.claims.Attributes {
-		value, err := attribute(lookup(claims, claim))
-		if err != nil {
-			return nil, fmt.Errorf("claim %s: %w", claim, err)
-		}
-		if value != nil {
-			attributes[name] = value
-		}
+		values[name] = lookup(claims, claim)
 	}
-	return attributes, nil
+	return filter.ParseAttributes(values)
 }
 
 func (t *tokens) role(claims jwt.MapClaims) (Role, error) {
@@ -180,4 +174,16 @@ func list(claims jwt.MapClaims, name string) ([]string, error) {
 	default:
 		return nil, fmt.Errorf("claim %s is not a list of strings", name)
 	}
+}
+
+func stringList(list []any) ([]string, error) {
+	all := make([]string, 0, len(list))
+	for _, item := range list {
+		s, ok := item.(string)
+		if !ok {
+			return nil, fmt.Errorf("a %T in a list of strings", item)
+		}
+		all = append(all, s)
+	}
+	return all, nil
 }

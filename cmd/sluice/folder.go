@@ -1,0 +1,136 @@
+package main
+
+import (
+	"fmt"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"sluice/client"
+)
+
+const maxFileBytes = 64 << 20 // the daemon's own limit may be lower and is named by it
+
+// formats by file name extension.
+var formats = map[string]string{
+	".md": "markdown", ".markdown": "markdown",
+	".html": "html", ".htm": "html",
+	".txt": "text",
+}
+
+// skipped is a file that is not sent, and why.
+type skipped struct {
+	path   string
+	reason string
+}
+
+// folder is what a directory has to ingest: slash-separated paths below root,
+// which are the document keys, in lexical order.
+type folder struct {
+	root    string
+	files   []string
+	skipped []skipped
+}
+
+// readFolder lists a directory. Links are not followed: they could point
+// outside of what the caller named.
+func readFolder(root string) (*folder, error) {
+	f := &folder{root: root}
+	err := filepath.WalkDir(root, func(file string, entry fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		return f.visit(file, entry)
+	})
+	if err != nil {
+		return nil, fmt.Errorf("listing %s: %w", root, err)
+	}
+	if len(f.files)+len(f.skipped) == 0 {
+		return nil, fmt.Errorf("%s has no files", root)
+	}
+	return f, nil
+}
+
+func (f *folder) visit(file string, entry fs.DirEntry) error {
+	if file != f.root && strings.HasPrefix(entry.Name(), ".") {
+		if entry.IsDir() {
+			return fs.SkipDir
+		}
+		f.skip(file, "hidden")
+		return nil
+	}
+	if entry.IsDir() {
+		return nil
+	}
+	if reason, err := unfit(entry); err != nil || reason != "" {
+		f.skip(file, reason)
+		return err
+	}
+	f.files = append(f.files, f.key(file))
+	return nil
+}
+
+// unfit says why a file cannot be a document, "" if it can.
+func unfit(entry fs.DirEntry) (string, error) {
+	if !entry.Type().IsRegular() {
+		return "not a regular file", nil
+	}
+	if formats[extension(entry.Name())] == "" {
+		return fmt.Sprintf("no reader for %q files", path.Ext(entry.Name())), nil
+	}
+	info, err := entry.Info()
+	if err != nil {
+		return "", err
+	}
+	switch {
+	case info.Size() == 0:
+		return "empty", nil
+	case info.Size() > maxFileBytes:
+		return fmt.Sprintf("larger than %d MiB", maxFileBytes>>20), nil
+	}
+	return "", nil
+}
+
+func extension(name string) string { return strings.ToLower(path.Ext(name)) }
+
+func (f *folder) skip(file, reason string) {
+	f.skipped = append(f.skipped, skipped{f.key(file), reason})
+}
+
+func (f *folder) key(file string) string {
+	below, err := filepath.Rel(f.root, file)
+	if err != nil || below == "." { // the root itself is a file
+		below = filepath.Base(file)
+	}
+	return filepath.ToSlash(below)
+}
+
+// document reads one file.
+func (f *folder) document(key string) (client.Document, error) {
+	file := filepath.Join(f.root, filepath.FromSlash(key))
+	if info, err := os.Stat(f.root); err == nil && !info.IsDir() {
+		file = f.root
+	}
+	text, err := os.ReadFile(file)
+	if err != nil {
+		return client.Document{}, err
+	}
+	return client.Document{Key: key, Format: formats[extension(key)], Text: string(text)}, nil
+}
+
+// reasons counts the skipped files by reason, in lexical order.
+func (f *folder) reasons() []string {
+	counts := map[string]int{}
+	for _, s := range f.skipped {
+		counts[s.reason]++
+	}
+	var lines []string
+	for reason, n := range counts {
+		lines = append(lines, fmt.Sprintf("%d skipped: %s", n, reason))
+	}
+	slices.Sort(lines)
+	return lines
+}

@@ -1,0 +1,72 @@
+package cpu
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"sluice/gpu"
+	"sluice/kernels/simd"
+	"sluice/model"
+	"sluice/model/hub"
+)
+
+// benchBatch is sequences of random ids, all of one length.
+func benchBatch(sequences, length, vocabulary int) *gpu.Batch {
+	r := rand.New(rand.NewPCG(7, 7))
+	var b gpu.Batch
+	b.Reset()
+	ids, types := make([]int32, length), make([]int32, length)
+	for range sequences {
+		for i := range ids {
+			ids[i] = int32(r.IntN(vocabulary))
+		}
+		b.Append(ids, types)
+	}
+	return &b
+}
+
+// cpuTime is what this process has used on all cores: on a shared machine it
+// says more than the clock.
+func cpuTime(b *testing.B) time.Duration {
+	var usage unix.Rusage
+	if err := unix.Getrusage(unix.RUSAGE_SELF, &usage); err != nil {
+		b.Fatal(err)
+	}
+	return time.Duration(usage.Utime.Nano() + usage.Stime.Nano())
+}
+
+// BenchmarkEmbed measures all-MiniLM-L6-v2; it wants the model in the cache.
+func BenchmarkEmbed(b *testing.B) {
+	cache, err := hub.CacheDir()
+	if err != nil {
+		b.Fatal(err)
+	}
+	m, err := model.Load(filepath.Join(cache, "models", "all-minilm-l6-v2"))
+	if err != nil {
+		b.Skip("the model is not in the cache: ", err)
+	}
+	for _, kernels := range simd.Supported()[:1] {
+		d := newDevice(m, 0, kernels)
+		defer d.Close()
+		for _, shape := range [][2]int{{1, 16}, {1, 128}, {16, 128}, {32, 32}, {16, 256}} {
+			b.Run(fmt.Sprintf("%s/%dx%d", kernels.Level, shape[0], shape[1]), func(b *testing.B) {
+				batch := benchBatch(shape[0], shape[1], m.Config.Vocabulary)
+				dst := make([]float32, batch.Len()*d.Dimensions())
+				before := cpuTime(b)
+				for b.Loop() {
+					if err := d.Embed(b.Context(), batch, dst); err != nil {
+						b.Fatal(err)
+					}
+				}
+				tokens := float64(batch.Tokens() * b.N)
+				b.ReportMetric(tokens/b.Elapsed().Seconds(), "tokens/s")
+				b.ReportMetric(tokens/(cpuTime(b)-before).Seconds(), "tokens/CPU-s")
+			})
+		}
+	}
+}

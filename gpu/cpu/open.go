@@ -1,0 +1,28 @@
+package cpu
+
+import (
+	"errors"
+
+	"sluice/gpu"
+	"sluice/model"
+	"sluice/model/tokenizer"
+)
+
+// Open loads the model in dir with its tokenizer and starts an embedder on all
+// cores. Close ends it.
+func Open(dir string, o gpu.Options) (*gpu.Scheduler, error) {
+	m, err := model.Load(dir)
+	if err != nil {
+		return nil, err
+	}
+	t, err := tokenizer.Load(m.Tokenizer)
+	if err != nil {
+		return nil, err
+	}
+	device := New(m, 0)
+	s, err := gpu.NewScheduler(m, t, device, o)
+	if err != nil {
+		return nil, errors.Join(err, device.Close())
+	}
+	return s, nil
+}

@@ -1,0 +1,59 @@
+package cpu
+
+import (
+	"sync"
+	"sync/atomic"
+)
+
+// team is the goroutines that share a device's work: its helpers, and whoever
+// calls run. One run at a time.
+type team struct {
+	size    int
+	start   chan int // a helper's number wakes one
+	helpers sync.WaitGroup
+
+	do    func(worker, task int)
+	tasks int64
+	next  atomic.Int64
+	busy  sync.WaitGroup
+}
+
+func newTeam(size int) *team {
+	t := &team{size: size, start: make(chan int)}
+	for range size - 1 {
+		t.helpers.Go(t.help)
+	}
+	return t
+}
+
+func (t *team) help() {
+	for worker := range t.start {
+		t.work(worker)
+		t.busy.Done()
+	}
+}
+
+// run calls do once for every task in [0, tasks), and returns when all are
+// done. worker, below size, is never the same in two calls at the same time.
+func (t *team) run(tasks int, do func(worker, task int)) {
+	t.do, t.tasks = do, int64(tasks)
+	t.next.Store(0)
+	helpers := min(t.size, tasks) - 1
+	for worker := 1; worker <= helpers; worker++ {
+		t.busy.Add(1)
+		t.start <- worker
+	}
+	t.work(0)
+	t.busy.Wait()
+}
+
+func (t *team) work(worker int) {
+	for task := t.next.Add(1) - 1; task < t.tasks; task = t.next.Add(1) - 1 {
+		t.do(worker, int(task))
+	}
+}
+
+func (t *team) close() {
+	close(t.start)
+	t.helpers.Wait()
+}

@@ -1,0 +1,26 @@
+package simd
+
+import "sluice/kernels/ref"
+
+// Set is the kernels for one instruction set. It is stateless.
+type Set struct {
+	// Level names the instruction set: "avx512", "avx2" or "go".
+	Level string
+
+	// GELU and Softmax compute what ref's do, to about float32's precision.
+	GELU    func(x []float32)
+	Softmax func(x []float32, scale float32)
+
+	tile tileFunc
+}
+
+// portable runs everywhere.
+func portable() *Set {
+	return &Set{Level: "go", GELU: ref.GELU, Softmax: ref.Softmax, tile: tileGo}
+}
+
+// Best is the fastest set that this CPU can run.
+func Best() *Set { return Supported()[0] }
+
+// Supported lists the sets that this CPU can run, the fastest first.
+func Supported() []*Set { return append(accelerated(), portable()) }

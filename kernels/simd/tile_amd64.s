@@ -1,0 +1,159 @@
+#include "textflag.h"
+
+// Both kernels: rows of a are addressed from bases three rows apart (R8 to
+// R11) plus 0, 1 or 2 times the row length in R12. The sums begin with the
+// panel's first row, the bias.
+
+#define ROW512(base, lo, hi) \
+	VBROADCASTSS base, Z26; \
+	VFMADD231PS  Z24, Z26, lo; \
+	VFMADD231PS  Z25, Z26, hi
+
+#define STORE512(lo, hi) \
+	VMOVUPS lo, (DI); \
+	VMOVUPS hi, 64(DI); \
+	ADDQ    SI, DI
+
+// func tileAVX512(c *float32, ldc int, a *float32, lda int, panel *float32, depth int)
+TEXT ·tileAVX512(SB), NOSPLIT, $0-48
+	MOVQ c+0(FP), DI
+	MOVQ ldc+8(FP), SI
+	MOVQ a+16(FP), R8
+	MOVQ lda+24(FP), R12
+	MOVQ panel+32(FP), BX
+	MOVQ depth+40(FP), CX
+	SHLQ $2, SI
+	SHLQ $2, R12
+	LEAQ (R12)(R12*2), AX
+	LEAQ (R8)(AX*1), R9
+	LEAQ (R9)(AX*1), R10
+	LEAQ (R10)(AX*1), R11
+
+	VMOVUPS (BX), Z0
+	VMOVUPS 64(BX), Z1
+	VMOVAPS Z0, Z2
+	VMOVAPS Z1, Z3
+	VMOVAPS Z0, Z4
+	VMOVAPS Z1, Z5
+	VMOVAPS Z0, Z6
+	VMOVAPS Z1, Z7
+	VMOVAPS Z0, Z8
+	VMOVAPS Z1, Z9
+	VMOVAPS Z0, Z10
+	VMOVAPS Z1, Z11
+	VMOVAPS Z0, Z12
+	VMOVAPS Z1, Z13
+	VMOVAPS Z0, Z14
+	VMOVAPS Z1, Z15
+	VMOVAPS Z0, Z16
+	VMOVAPS Z1, Z17
+	VMOVAPS Z0, Z18
+	VMOVAPS Z1, Z19
+	VMOVAPS Z0, Z20
+	VMOVAPS Z1, Z21
+	VMOVAPS Z0, Z22
+	VMOVAPS Z1, Z23
+	TESTQ   CX, CX
+	JZ      store512
+
+loop512:
+	ADDQ    $128, BX
+	VMOVUPS (BX), Z24
+	VMOVUPS 64(BX), Z25
+	ROW512((R8), Z0, Z1)
+	ROW512((R8)(R12*1), Z2, Z3)
+	ROW512((R8)(R12*2), Z4, Z5)
+	ROW512((R9), Z6, Z7)
+	ROW512((R9)(R12*1), Z8, Z9)
+	ROW512((R9)(R12*2), Z10, Z11)
+	ROW512((R10), Z12, Z13)
+	ROW512((R10)(R12*1), Z14, Z15)
+	ROW512((R10)(R12*2), Z16, Z17)
+	ROW512((R11), Z18, Z19)
+	ROW512((R11)(R12*1), Z20, Z21)
+	ROW512((R11)(R12*2), Z22, Z23)
+	ADDQ    $4, R8
+	ADDQ    $4, R9
+	ADDQ    $4, R10
+	ADDQ    $4, R11
+	DECQ    CX
+	JNZ     loop512
+
+store512:
+	STORE512(Z0, Z1)
+	STORE512(Z2, Z3)
+	STORE512(Z4, Z5)
+	STORE512(Z6, Z7)
+	STORE512(Z8, Z9)
+	STORE512(Z10, Z11)
+	STORE512(Z12, Z13)
+	STORE512(Z14, Z15)
+	STORE512(Z16, Z17)
+	STORE512(Z18, Z19)
+	STORE512(Z20, Z21)
+	STORE512(Z22, Z23)
+	VZEROUPPER
+	RET
+
+#define ROW256(base, lo, hi) \
+	VBROADCASTSS base, Y14; \
+	VFMADD231PS  Y12, Y14, lo; \
+	VFMADD231PS  Y13, Y14, hi
+
+#define STORE256(lo, hi) \
+	VMOVUPS lo, (DI); \
+	VMOVUPS hi, 32(DI); \
+	ADDQ    SI, DI
+
+// func tileAVX2(c *float32, ldc int, a *float32, lda int, panel *float32, depth int)
+TEXT ·tileAVX2(SB), NOSPLIT, $0-48
+	MOVQ c+0(FP), DI
+	MOVQ ldc+8(FP), SI
+	MOVQ a+16(FP), R8
+	MOVQ lda+24(FP), R12
+	MOVQ panel+32(FP), BX
+	MOVQ depth+40(FP), CX
+	SHLQ $2, SI
+	SHLQ $2, R12
+	LEAQ (R12)(R12*2), AX
+	LEAQ (R8)(AX*1), R9
+
+	VMOVUPS (BX), Y0
+	VMOVUPS 32(BX), Y1
+	VMOVAPS Y0, Y2
+	VMOVAPS Y1, Y3
+	VMOVAPS Y0, Y4
+	VMOVAPS Y1, Y5
+	VMOVAPS Y0, Y6
+	VMOVAPS Y1, Y7
+	VMOVAPS Y0, Y8
+	VMOVAPS Y1, Y9
+	VMOVAPS Y0, Y10
+	VMOVAPS Y1, Y11
+	TESTQ   CX, CX
+	JZ      store256
+
+loop256:
+	ADDQ    $128, BX
+	VMOVUPS (BX), Y12
+	VMOVUPS 32(BX), Y13
+	ROW256((R8), Y0, Y1)
+	ROW256((R8)(R12*1), Y2, Y3)
+	ROW256((R8)(R12*2), Y4, Y5)
+	ROW256((R9), Y6, Y7)
+	ROW256((R9)(R12*1), Y8, Y9)
+	ROW256((R9)(R12*2), Y10, Y11)
+	ADDQ    $4, R8
+	ADDQ    $4, R9
+	DECQ    CX
+	JNZ     loop256
+
+store256:
+	STORE256(Y0, Y1)
+	STORE256(Y2, Y3)
+	STORE256(Y4, Y5)
+	STORE256(Y6, Y7)
+	STORE256(Y8, Y9)
+	STORE256(Y10, Y11)
+	VZEROUPPER
+	RET

@@ -1,0 +1,160 @@
+// Package tokenizer turns texts into the token ids of Hugging Face models,
+// exactly as the reference implementation does with the model's tokenizer.json.
+//
+// A text goes through a normalizer, a pre-tokenizer, which cuts it into words,
+// a model, which cuts words into tokens, and a template, which adds special
+// tokens. The truncation and padding that a file asks for are not obeyed: they
+// are the caller's to choose.
+package tokenizer
+
+import (
+	"fmt"
+	"sync"
+)
+
+// preTokenizer appends the words of text[at.Start:at.End] to dst, in order.
+type preTokenizer interface {
+	split(dst []Span, text string, at Span) []Span
+}
+
+// model appends a word's tokens to dst.
+type model interface {
+	tokenize(dst []piece, word string) []piece
+}
+
+// piece is a token of a word and its place in the word.
+type piece struct {
+	id int32
+	at Span
+}
+
+// Tokenizer is safe for concurrent use.
+type Tokenizer struct {
+	added           *addedTokens // found in the text as it is
+	addedNormalized *addedTokens // found in the normalised text
+	normalizer      normalizer
+	preTokenizer    preTokenizer
+	model           model
+	template        template
+	vocabSize       int
+	scratch         sync.Pool // of *scratch
+}
+
+// Options says how to encode. The zero value is for documents and queries:
+// with special tokens around the text but none parsed in it, and uncut.
+type Options struct {
+	MaxLength          int // in tokens, special ones included; 0: no limit
+	Strategy           Strategy
+	TruncateLeft       bool // cut at the start instead of the end
+	NoSpecialTokens    bool // do not add any
+	ParseSpecialTokens bool // "[SEP]" in a text is the separator
+}
+
+// VocabSize is the highest token id plus one.
+func (t *Tokenizer) VocabSize() int { return t.vocabSize }
+
+// Encode tokenizes a text into dst. Bytes that are not UTF-8 count as U+FFFD.
+// The error is ErrCannotTruncate.
+func (t *Tokenizer) Encode(dst *Encoding, text string, o Options) error {
+	s := t.borrow()
+	defer t.giveBack(s)
+	t.tokenize(s, &s.first, text, o)
+	s.second.reset()
+	return finish(dst, s, t.template.single, o)
+}
+
+// EncodePair tokenizes two texts, either of which may be empty, into dst. The
+// error is ErrCannotTruncate.
+func (t *Tokenizer) EncodePair(dst *Encoding, first, second string, o Options) error {
+	s := t.borrow()
+	defer t.giveBack(s)
+	t.tokenize(s, &s.first, first, o)
+	t.tokenize(s, &s.second, second, o)
+	return finish(dst, s, t.template.pair, o)
+}
+
+// finish cuts the two sequences and puts them into dst.
+func finish(dst *Encoding, s *scratch, pieces []templatePiece, o Options) error {
+	dst.reset()
+	n1, n2 := len(s.first.ids), len(s.second.ids)
+	k1, k2, err := o.keep(n1, n2, pieces)
+	if err != nil {
+		return err
+	}
+	apply(pieces, dst, s.first.window(k1, o.TruncateLeft), s.second.window(k2, o.TruncateLeft), !o.NoSpecialTokens)
+	dst.Cut = n1 - k1 + n2 - k2
+	return nil
+}
+
+func (o Options) keep(first, second int, pieces []templatePiece) (int, int, error) {
+	if o.MaxLength == 0 {
+		return first, second, nil
+	}
+	limit := o.MaxLength
+	if !o.NoSpecialTokens {
+		limit -= added(pieces)
+	}
+	if limit < 0 {
+		return 0, 0, fmt.Errorf("%w: %d tokens are too few for the special ones", ErrCannotTruncate, o.MaxLength)
+	}
+	return keep(first, second, limit, o.Strategy)
+}
+
+// scratch is what encoding needs room for.
+type scratch struct {
+	first, second   sequence
+	segments, parts []segment
+	normalized      normalized
+	words           []Span
+	pieces          []piece
+}
+
+// maxScratch is the longest text, in bytes, whose scratch is kept for the next.
+const maxScratch = 1 << 20
+
+func (t *Tokenizer) borrow() *scratch {
+	if s, ok := t.scratch.Get().(*scratch); ok {
+		return s
+	}
+	return &scratch{}
+}
+
+func (t *Tokenizer) giveBack(s *scratch) {
+	if cap(s.normalized.text) <= maxScratch {
+		t.scratch.Put(s)
+	}
+}
+
+// tokenize turns a whole text into tokens, without special ones around it.
+func (t *Tokenizer) tokenize(s *scratch, dst *sequence, text string, o Options) {
+	dst.reset()
+	s.segments = t.added.split(s.segments[:0], text, o.ParseSpecialTokens)
+	for _, g := range s.segments {
+		if g.token != nil {
+			dst.addWord(g.token.ID, g.at)
+			continue
+		}
+		s.normalized.reset(g.at.Start)
+		t.normalizer.normalize(&s.normalized, text, g.at)
+		t.tokenizeNormalized(s, dst, o)
+	}
+}
+
+func (t *Tokenizer) tokenizeNormalized(s *scratch, dst *sequence, o Options) {
+	text, from := s.normalized.string(), origins{s.normalized.edits}
+	s.parts = t.addedNormalized.split(s.parts[:0], text, o.ParseSpecialTokens)
+	for _, g := range s.parts {
+		if g.token != nil {
+			dst.addWord(g.token.ID, from.of(g.at.Start, g.at.End))
+			continue
+		}
+		s.words = t.preTokenizer.split(s.words[:0], text, g.at)
+		for _, w := range s.words {
+			s.pieces = t.model.tokenize(s.pieces[:0], text[w.Start:w.End])
+			for _, p := range s.pieces {
+				dst.add(p.id, from.of(w.Start+p.at.Start, w.Start+p.at.End))
+			}
+			dst.next++
+		}
+	}
+}
