@@ -52,16 +52,16 @@ func (w *walk) section(blocks []*document.Block, path []string) {
 	for _, b := range blocks {
 		switch {
 		case b.Kind == document.Section && len(b.Children) == 1:
-			p.block(b.Children[0], b.Start, b.End)
+			p.block(b.Children[0])
 			p.flush()
 		case b.Kind == document.Section:
 			p.flush()
 			w.section(b.Children, extend(path, b.Title))
 		case b.Kind == document.Metadata:
-			p.block(b, b.Start, b.End)
+			p.block(b)
 			p.flush()
 		case b.Kind != document.Heading:
-			p.block(b, b.Start, b.End)
+			p.block(b)
 		}
 	}
 	p.flush()

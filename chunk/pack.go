@@ -18,35 +18,31 @@ type packer struct {
 	size       size
 }
 
-// block packs [start, end), which is b and maybe white space or marks around
-// it: whole where it fits, else by its parts.
-func (p *packer) block(b *document.Block, start, end int) {
-	if p.whole(start, end) {
+// block packs a block: whole where it fits, else by its parts.
+func (p *packer) block(b *document.Block) {
+	if p.whole(b.Start, b.End) {
 		return
 	}
 	switch b.Kind {
 	case document.Table, document.Code, document.Metadata:
-		p.cut(start, end, line, word, prefix(p.pieces))
+		p.cut(b.Start, b.End, line, word, prefix(p.pieces))
 	case document.List, document.Item, document.Quote:
-		p.children(b, start, end)
+		p.children(b)
 	default:
-		p.cut(start, end, sentence, word, prefix(p.pieces))
+		p.cut(b.Start, b.End, sentence, word, prefix(p.pieces))
 	}
 }
 
-// children packs a container by its children. A child reaches to the next one.
-func (p *packer) children(b *document.Block, start, end int) {
-	first := end
+// children packs a container: the marks before its first child, then the
+// children, which leave out nothing else.
+func (p *packer) children(b *document.Block) {
+	first := b.End
 	if len(b.Children) > 0 {
 		first = b.Children[0].Start
 	}
-	p.cut(start, first, line, word, prefix(p.pieces))
-	for i, c := range b.Children {
-		until := end
-		if i+1 < len(b.Children) {
-			until = b.Children[i+1].Start
-		}
-		p.block(c, c.Start, until)
+	p.cut(b.Start, first, line, word, prefix(p.pieces))
+	for _, c := range b.Children {
+		p.block(c)
 	}
 }
 

@@ -14,8 +14,9 @@ import (
 //   - only sections, lists, items and quotes have children; a list has items only;
 //   - a section begins with its heading, of its level; headings are nowhere else;
 //     sections lie in sections of a lower level or at the top, after the body;
-//   - every character but white space lies in a block of the top level, and
-//     inside a section in one of its children.
+//   - every character but white space lies in a block of the top level, inside a
+//     section in one of its children, and so inside a list, item or quote, but
+//     for marks before its first child.
 func Check(d Document) error {
 	again, err := Normalize([]byte(d.Text))
 	if err != nil {
@@ -29,7 +30,15 @@ func Check(d Document) error {
 
 // checkCover checks the children of a section, or of the whole document.
 func checkCover(text string, parent *Block) error {
-	at := parent.Start
+	if err := checkChildren(text, parent, parent.Start); err != nil {
+		return err
+	}
+	return checkOrder(parent)
+}
+
+// checkChildren checks each child, and that together they leave out nothing
+// but white space from position at on.
+func checkChildren(text string, parent *Block, at int) error {
 	for _, b := range parent.Children {
 		if err := checkBlock(text, parent, b); err != nil {
 			return err
@@ -45,7 +54,7 @@ func checkCover(text string, parent *Block) error {
 	if !isBlank(text[at:parent.End]) {
 		return violation(parent, "leaves out %q at its end", text[at:parent.End])
 	}
-	return checkOrder(parent)
+	return nil
 }
 
 func checkBlock(text string, parent, b *Block) error {
@@ -99,20 +108,15 @@ func checkOrder(parent *Block) error {
 }
 
 func checkContainer(text string, b *Block) error {
-	at := b.Start
 	for _, c := range b.Children {
 		if (c.Kind == Item) != (b.Kind == List) || c.Kind == Section || c.Kind == Heading {
 			return violation(c, "lies in a %s", b.Kind)
 		}
-		if err := checkBlock(text, b, c); err != nil {
-			return err
-		}
-		if c.Start < at {
-			return violation(c, "overlaps or precedes what is before it")
-		}
-		at = c.End
 	}
-	return nil
+	if len(b.Children) == 0 {
+		return nil
+	}
+	return checkChildren(text, b, b.Children[0].Start)
 }
 
 func violation(b *Block, format string, args ...any) error {
