@@ -158,6 +158,7 @@ func (s *Serving) openIndex(ctx context.Context, c store.Collection, epoch uint6
 		err = s.replay(ctx, c, ix, epoch)
 	}
 	if errors.Is(err, store.ErrFeedTrimmed) || errors.Is(err, errAhead) {
+		s.log.Warn("the index does not follow the store and is rebuilt", "collection", c.Name, "reason", err)
 		if err = ix.Close(); err == nil {
 			ix, err = s.open(c, true)
 		}
