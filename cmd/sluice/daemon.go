@@ -199,7 +199,7 @@ func (d *daemon) close() error {
 		errs = append(errs, d.serving.Close(ctx))
 	}
 	if d.embedder != nil {
-		errs = append(errs, d.embedder.Close())
+		errs = append(errs, d.embedder.Close(ctx))
 	}
 	if d.store != nil {
 		errs = append(errs, d.store.Close())
