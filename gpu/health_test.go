@@ -166,7 +166,7 @@ func TestADeadDevice(t *testing.T) {
 				require.NoError(t, s.Ready())
 				_, err = s.Embed(t.Context(), Request{Texts: []string{"a"}})
 				require.NoError(t, err)
-				require.Equal(t, []string{"0 false", "0 true"}, health)
+				require.Equal(t, []string{"0 true", "0 false", "0 true"}, health)
 			})
 		})
 	}

@@ -11,8 +11,8 @@ type Hooks struct {
 	Wait func(model string, p Priority, waited time.Duration)
 	// Batch is called after each batch that a device ran.
 	Batch func(model string, p Priority, texts, tokens int, took time.Duration)
-	// Health is called when a device fails its probe (why), and when it works
-	// again (nil).
+	// Health is called with nil for each device at the start, with the reason
+	// when it is taken out of use, and with nil when it works again.
 	Health func(model string, device int, why error)
 	// Failure is called when a device fails a batch.
 	Failure func(model string, device int, why error)

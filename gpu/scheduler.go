@@ -90,6 +90,11 @@ func (s *Scheduler) start() {
 	var ctx context.Context
 	ctx, s.cut = context.WithCancel(context.Background())
 	s.open, s.close = context.WithCancel(ctx)
+	for _, l := range s.lanes {
+		for i := range l.devices {
+			s.options.Hooks.Health(l.info.Model, i, nil)
+		}
+	}
 	for p := range s.processors {
 		for range 2 { // one has a batch run while the other prepares, or delivers
 			w := &worker{scheduler: s, processor: p, spare: newBatch(), part: newBatch()}
