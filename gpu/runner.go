@@ -51,5 +51,5 @@ func (r *runner) embed(ctx context.Context, items []item) error {
 		r.vectors = make([]float32, size)
 	}
 	r.vectors = r.vectors[:len(items)*r.device.Dimensions()]
-	return r.device.Embed(ctx, &r.batch, r.vectors)
+	return r.device.Run(ctx, &r.batch, Output{Pooled: r.vectors})
 }

@@ -90,9 +90,10 @@ func (s *Scheduler) Close() error {
 	return s.device.Close()
 }
 
-// Embed implements Embedder. Special tokens in texts are not parsed. It
-// returns as soon as ctx ends, and texts that were not started never are.
-func (s *Scheduler) Embed(ctx context.Context, texts []string) ([]Embedding, error) {
+// Embed implements Embedder. It returns as soon as ctx ends, and texts that
+// were not started never are.
+func (s *Scheduler) Embed(ctx context.Context, r Request) ([]Embedding, error) {
+	texts := r.Texts
 	if len(texts) == 0 {
 		return nil, ctx.Err()
 	}

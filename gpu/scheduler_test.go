@@ -38,10 +38,12 @@ type fakeDevice struct {
 var errPoison = errors.New("poison")
 
 func (d *fakeDevice) Dimensions() int   { return dimensions }
+func (d *fakeDevice) Labels() int       { return 0 }
 func (d *fakeDevice) Precision() string { return "fake" }
 func (d *fakeDevice) Close() error      { d.closed++; return nil }
 
-func (d *fakeDevice) Embed(ctx context.Context, b *Batch, dst []float32) error {
+func (d *fakeDevice) Run(ctx context.Context, b *Batch, out Output) error {
+	dst := out.Pooled
 	d.remember(b)
 	if d.entered != nil {
 		d.entered <- struct{}{}
@@ -124,7 +126,7 @@ func TestEmbedAnswersInOrder(t *testing.T) {
 	s := start(t, d, Options{BatchTokens: 10})
 	_, tok := tinyModel(t)
 	texts := []string{"", word, "a a a a a a a a a a a a", "the end", "a [SEP] b", strings.Repeat("a ", 500)}
-	got, err := s.Embed(t.Context(), texts)
+	got, err := s.Embed(t.Context(), Request{Texts: texts})
 	require.NoError(t, err)
 	for i, text := range texts {
 		var e tokenizer.Encoding
@@ -133,7 +135,7 @@ func TestEmbedAnswersInOrder(t *testing.T) {
 		for _, id := range e.IDs {
 			sum += float32(id)
 		}
-		require.Equal(t, Embedding{[]float32{float32(e.Len()), sum}, e.Len(), i == 5}, got[i], "text %d", i)
+		require.Equal(t, Embedding{Vector: []float32{float32(e.Len()), sum}, Tokens: e.Len(), Truncated: i == 5}, got[i], "text %d", i)
 	}
 	require.Equal(t, 64, got[5].Tokens)
 	for _, lengths := range d.seen() {
@@ -146,7 +148,7 @@ func TestEmbedAnswersInOrder(t *testing.T) {
 }
 
 func TestNoTexts(t *testing.T) {
-	got, err := start(t, &fakeDevice{}, Options{}).Embed(t.Context(), nil)
+	got, err := start(t, &fakeDevice{}, Options{}).Embed(t.Context(), Request{Texts: nil})
 	require.NoError(t, err)
 	require.Empty(t, got)
 }
@@ -165,9 +167,9 @@ func TestCallsTakeTurns(t *testing.T) {
 	d := &fakeDevice{entered: make(chan struct{}), proceed: make(chan struct{})}
 	s := start(t, d, Options{BatchTokens: 12}) // four one-word texts
 	bulk, other := make(chan error, 1), make(chan error, 1)
-	go func() { _, err := s.Embed(t.Context(), repeat(word, 12)); bulk <- err }()
+	go func() { _, err := s.Embed(t.Context(), Request{Texts: repeat(word, 12)}); bulk <- err }()
 	<-d.entered
-	go func() { _, err := s.Embed(t.Context(), repeat("a a", 4)); other <- err }()
+	go func() { _, err := s.Embed(t.Context(), Request{Texts: repeat("a a", 4)}); other <- err }()
 	waitForCalls(s, 2)
 	d.proceed <- struct{}{}
 	<-d.entered
@@ -208,9 +210,9 @@ func TestCancelledTextsAreNotRun(t *testing.T) {
 	s := start(t, d, Options{BatchTokens: 3})
 	ctx, cancel := context.WithCancel(t.Context())
 	doomed, other := make(chan error, 1), make(chan error, 1)
-	go func() { _, err := s.Embed(ctx, repeat(word, 100)); doomed <- err }()
+	go func() { _, err := s.Embed(ctx, Request{Texts: repeat(word, 100)}); doomed <- err }()
 	<-d.entered
-	go func() { _, err := s.Embed(t.Context(), []string{"a a a"}); other <- err }()
+	go func() { _, err := s.Embed(t.Context(), Request{Texts: []string{"a a a"}}); other <- err }()
 	waitForCalls(s, 2)
 	cancel()
 	require.ErrorIs(t, <-doomed, context.Canceled)
@@ -226,7 +228,7 @@ func TestCancelledBeforeItStarts(t *testing.T) {
 	s := start(t, d, Options{})
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	_, err := s.Embed(ctx, []string{word})
+	_, err := s.Embed(ctx, Request{Texts: []string{word}})
 	require.ErrorIs(t, err, context.Canceled)
 	require.Empty(t, d.seen())
 }
@@ -236,11 +238,11 @@ func TestCallsAreBounded(t *testing.T) {
 	d := &fakeDevice{entered: make(chan struct{}), proceed: make(chan struct{})}
 	s := start(t, d, Options{Calls: 1})
 	first := make(chan error, 1)
-	go func() { _, err := s.Embed(t.Context(), []string{word}); first <- err }()
+	go func() { _, err := s.Embed(t.Context(), Request{Texts: []string{word}}); first <- err }()
 	<-d.entered
 	ctx, cancel := context.WithCancel(t.Context())
 	second := make(chan error, 1)
-	go func() { _, err := s.Embed(ctx, []string{word}); second <- err }()
+	go func() { _, err := s.Embed(ctx, Request{Texts: []string{word}}); second <- err }()
 	cancel()
 	require.ErrorIs(t, <-second, context.Canceled)
 	close(d.proceed)
@@ -259,7 +261,7 @@ func TestABadTextHarmsNoOther(t *testing.T) {
 					if i%5 == 0 {
 						texts[1] = "x"
 					}
-					got, err := s.Embed(t.Context(), texts)
+					got, err := s.Embed(t.Context(), Request{Texts: texts})
 					if i%5 == 0 {
 						if err == nil || !strings.Contains(err.Error(), "text 1") {
 							t.Errorf("call %d: %v, want an error that names text 1", i, err)
@@ -285,7 +287,7 @@ func TestManyCallsAtOnce(t *testing.T) {
 			for j := range texts {
 				texts[j] = strings.Repeat("a ", (i+j)%20)
 			}
-			got, err := s.Embed(t.Context(), texts)
+			got, err := s.Embed(t.Context(), Request{Texts: texts})
 			if err != nil {
 				t.Errorf("call %d: %v", i, err)
 				return
@@ -304,14 +306,14 @@ func TestCloseFailsWhatIsInProgress(t *testing.T) {
 	d := &fakeDevice{entered: make(chan struct{}), proceed: make(chan struct{})}
 	s := start(t, d, Options{BatchTokens: 3})
 	running, waiting := make(chan error, 1), make(chan error, 1)
-	go func() { _, err := s.Embed(t.Context(), repeat(word, 5)); running <- err }()
+	go func() { _, err := s.Embed(t.Context(), Request{Texts: repeat(word, 5)}); running <- err }()
 	<-d.entered
-	go func() { _, err := s.Embed(t.Context(), []string{word}); waiting <- err }()
+	go func() { _, err := s.Embed(t.Context(), Request{Texts: []string{word}}); waiting <- err }()
 	waitForCalls(s, 2)
 	require.NoError(t, s.Close())
 	require.ErrorIs(t, <-running, ErrClosed)
 	require.ErrorIs(t, <-waiting, ErrClosed)
-	_, err := s.Embed(t.Context(), []string{word})
+	_, err := s.Embed(t.Context(), Request{Texts: []string{word}})
 	require.ErrorIs(t, err, ErrClosed)
 }
 

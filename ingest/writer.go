@@ -157,7 +157,7 @@ func (w *Writer) embed(ctx context.Context, collection uint32, v *store.Version)
 			fresh = append(fresh, text)
 		}
 	}
-	embeddings, err := w.embedder.Embed(ctx, fresh)
+	embeddings, err := w.embedder.Embed(ctx, gpu.Request{Texts: fresh, Priority: gpu.Bulk})
 	if err != nil {
 		return 0, fmt.Errorf("embedding: %w", err)
 	}

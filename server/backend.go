@@ -51,7 +51,7 @@ type Backend interface {
 	List(ctx context.Context, p filter.Principal, collection, cursor string, limit int) (page []store.Record, next string, err error)
 	Search(ctx context.Context, r retrieve.Request) (retrieve.Response, error)
 
-	Embed(ctx context.Context, texts []string) ([]gpu.Embedding, error)
+	Embed(ctx context.Context, r gpu.Request) ([]gpu.Embedding, error)
 	Info() gpu.Info
 	// Ready reports why requests could not be served now.
 	Ready(ctx context.Context) error

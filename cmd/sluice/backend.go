@@ -62,8 +62,8 @@ func (b *backend) Search(ctx context.Context, r retrieve.Request) (retrieve.Resp
 	return b.engine.Search(ctx, r)
 }
 
-func (b *backend) Embed(ctx context.Context, texts []string) ([]gpu.Embedding, error) {
-	return b.embedder.Embed(ctx, texts)
+func (b *backend) Embed(ctx context.Context, r gpu.Request) ([]gpu.Embedding, error) {
+	return b.embedder.Embed(ctx, r)
 }
 
 func (b *backend) Info() gpu.Info { return b.embedder.Info() }
