@@ -21,15 +21,18 @@ var (
 	ErrClosed = errors.New("device is closed")
 )
 
-// Device runs one model in float32. It works on one batch at a time, with all
-// its workers.
+// Device runs one model. It works on one batch at a time, with all its workers.
 type Device struct {
 	config  model.Config
 	encoder model.Encoder // tables and norms; the layers' weights are packed
 	layers  []*layer
 	pool    func(dst, x []float32)
+	mean    bool // pool is the mean
 	gelu    func(x []float32)
 	kernels *simd.Set
+
+	precision Precision
+	narrow    *narrow // in place of layers where precision is not F32
 
 	mu     sync.Mutex // guards what follows
 	team   *team
@@ -39,37 +42,45 @@ type Device struct {
 
 var _ gpu.Device = (*Device)(nil)
 
-// New prepares a device for m, which it does not need afterwards. workers ≤ 0
-// means one per available core.
+// New prepares a float32 device for m, which it does not need afterwards.
+// workers ≤ 0 means one per available core.
 func New(m *model.Model, workers int) *Device {
 	return newDevice(m, workers, simd.Best())
 }
 
 func newDevice(m *model.Model, workers int, kernels *simd.Set) *Device {
+	return newPrecision(m, workers, F32, kernels)
+}
+
+// prepare makes a device without its layers.
+func prepare(m *model.Model, workers int, kernels *simd.Set) *Device {
 	if workers <= 0 {
 		workers = runtime.GOMAXPROCS(0)
 	}
-	d := &Device{config: m.Config, encoder: m.Encoder, kernels: kernels, pool: ref.MeanPool, gelu: kernels.GELU}
+	d := &Device{config: m.Config, encoder: m.Encoder, kernels: kernels, pool: ref.MeanPool, mean: true, gelu: kernels.GELU}
 	d.encoder.Layers = nil
 	if m.Pooling == model.CLSPooling {
-		d.pool = ref.CLSPool
+		d.pool, d.mean = ref.CLSPool, false
 	}
 	if m.Config.Activation == model.GELUTanh {
 		d.gelu = ref.GELUTanh
-	}
-	for _, l := range m.Encoder.Layers {
-		d.layers = append(d.layers, packLayer(l))
 	}
 	d.team = newTeam(workers)
 	d.ws.workers = make([]scratch, workers)
 	return d
 }
 
+func (d *Device) packLayers(layers []model.Layer) {
+	for _, l := range layers {
+		d.layers = append(d.layers, packLayer(l))
+	}
+}
+
 // Dimensions is the length of a vector.
 func (d *Device) Dimensions() int { return d.config.Hidden }
 
-// Precision is f32, whichever kernels run: they differ in the last bits only.
-func (d *Device) Precision() string { return "f32" }
+// Precision is the same whichever kernels run: they differ in the last bits only.
+func (d *Device) Precision() string { return string(d.precision) }
 
 // Kernels names the instruction set in use.
 func (d *Device) Kernels() string { return d.kernels.Level }
@@ -97,6 +108,9 @@ func (d *Device) Embed(ctx context.Context, batch *gpu.Batch, dst []float32) err
 	defer d.mu.Unlock()
 	if d.closed {
 		return ErrClosed
+	}
+	if d.narrow != nil {
+		return d.narrow.embed(ctx, batch, dst)
 	}
 	d.lookup(batch)
 	for _, l := range d.layers {

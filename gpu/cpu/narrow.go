@@ -1,0 +1,253 @@
+package cpu
+
+import (
+	"context"
+
+	"sluice/gpu"
+	"sluice/kernels/ref"
+	"sluice/kernels/simd"
+	"sluice/model"
+)
+
+// chunkTokens is how many tokens go through all layers together: enough to
+// use each weight often while it is in cache, few enough to stay there.
+const chunkTokens = 256
+
+// narrow is an encoder on 8- or 16-bit numbers. Short batches are shared by
+// all workers, each having some rows; of longer ones each worker takes chunks
+// of sequences. Either way a row's arithmetic is the same.
+type narrow struct {
+	device *Device
+	number simd.Number
+	layers []*narrowLayer
+	lanes  []lane
+	chunks []span
+	meet   barrier
+}
+
+// narrowLayer is a model.Layer in a precision's numbers.
+type narrowLayer struct {
+	qkv, out, up, down        *simd.Weights
+	attentionNorm, outputNorm model.Norm
+}
+
+// span is sequences, or rows, [from, to).
+type span struct{ from, to int }
+
+func newNarrow(d *Device, layers []model.Layer) *narrow {
+	n := &narrow{device: d, number: simd.BF16, lanes: make([]lane, d.team.size)}
+	if d.precision == Int8 {
+		n.number = simd.Int8
+	}
+	n.meet.size = int32(d.team.size)
+	for _, l := range layers {
+		n.layers = append(n.layers, &narrowLayer{
+			qkv: n.pack(true, l.Query, l.Key, l.Value), out: n.pack(false, l.AttentionOut),
+			up: n.pack(true, l.Up), down: n.pack(true, l.Down),
+			attentionNorm: l.AttentionNorm, outputNorm: l.OutputNorm,
+		})
+	}
+	for i := range n.lanes {
+		n.lanes[i].narrow = n
+	}
+	return n
+}
+
+// pack puts maps of the same input side by side.
+func (n *narrow) pack(rotated bool, maps ...model.Dense) *simd.Weights {
+	var weights, bias []float32
+	for _, d := range maps {
+		weights, bias = append(weights, d.Weight...), append(bias, d.Bias...)
+	}
+	if n.number == simd.Int8 {
+		return simd.PackInt8(weights, bias, maps[0].In, rotated)
+	}
+	return simd.PackBF16(weights, bias, maps[0].In)
+}
+
+// embed implements Device.Embed. ctx is looked at between chunks.
+func (n *narrow) embed(ctx context.Context, batch *gpu.Batch, dst []float32) error {
+	n.cut(batch.Offsets)
+	if len(n.chunks) < 2*n.device.team.size {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		n.embedTogether(batch, dst)
+		return nil
+	}
+	n.device.team.run(len(n.chunks), func(worker, task int) {
+		if ctx.Err() == nil {
+			n.lanes[worker].embedChunk(batch, n.chunks[task], dst)
+		}
+	})
+	return ctx.Err()
+}
+
+// cut divides the sequences into chunks.
+func (n *narrow) cut(offsets []int) {
+	n.chunks = n.chunks[:0]
+	for from, to := 0, 0; from < len(offsets)-1; from = to {
+		for to = from + 1; to < len(offsets)-1 && offsets[to+1]-offsets[from] <= chunkTokens; to++ {
+		}
+		n.chunks = append(n.chunks, span{from, to})
+	}
+}
+
+// embedTogether gives every worker a share of the rows.
+func (n *narrow) embedTogether(batch *gpu.Batch, dst []float32) {
+	tokens, workers := batch.Tokens(), n.device.team.size
+	s := &n.lanes[0].stream
+	s.resize(n, tokens)
+	n.device.team.run(workers, func(_, part int) {
+		w := &n.lanes[part]
+		rows := span{tokens * part / workers, tokens * (part + 1) / workers}
+		w.encode(s, batch, span{0, batch.Len()}, rows, n.meet.wait)
+		n.meet.wait()
+		w.pool(s, batch.Offsets, span{batch.Len() * part / workers, batch.Len() * (part + 1) / workers}, 0, dst)
+	})
+}
+
+// lane is one worker's memory.
+type lane struct {
+	*narrow
+	stream    stream
+	products  simd.Scratch
+	attention simd.AttentionScratch
+	row       []float32
+}
+
+func (w *lane) embedChunk(batch *gpu.Batch, sequences span, dst []float32) {
+	first, last := batch.Offsets[sequences.from], batch.Offsets[sequences.to]
+	w.stream.resize(w.narrow, last-first)
+	w.encode(&w.stream, batch, sequences, span{0, last - first}, func() {})
+	w.pool(&w.stream, batch.Offsets, sequences, first, dst)
+}
+
+// encode takes rows of some sequences' tokens through all layers. wait is
+// called before other lanes' rows are read.
+func (w *lane) encode(s *stream, batch *gpu.Batch, sequences, rows span, wait func()) {
+	w.row = grow(w.row, max(w.device.config.Hidden, w.device.config.Intermediate))
+	w.lookup(s, batch, sequences, rows)
+	for i, l := range w.layers {
+		w.kernels().ProductBF16(&s.qkv[i%2], &s.in, l.qkv, rows.from, rows.to, false, &w.products)
+		wait()
+		w.attend(s, &s.qkv[i%2], batch.Offsets, sequences, rows)
+		w.kernels().Product(s.y, &s.context, l.out, rows.from, rows.to, false, &w.products)
+		w.addNorm(s, l.attentionNorm, rows)
+		w.feedForward(s, l, rows)
+		w.addNorm(s, l.outputNorm, rows)
+	}
+}
+
+func (w *lane) kernels() *simd.Set { return w.device.kernels }
+
+// lookup sets the residual stream to the normalised sum of each token's word,
+// position and type rows.
+func (w *lane) lookup(s *stream, batch *gpu.Batch, sequences, rows span) {
+	hidden, e := w.device.config.Hidden, &w.device.encoder
+	w.eachSequence(batch.Offsets, sequences, rows, func(sequence, part span) {
+		first := batch.Offsets[sequences.from]
+		for t := part.from; t < part.to; t++ {
+			x := s.x[t*hidden:][:hidden]
+			copy(x, row(e.Word, int(batch.IDs[first+t]), hidden))
+			w.kernels().Add(x, row(e.Type, int(batch.Types[first+t]), hidden))
+		}
+		positions := e.Position[(part.from-sequence.from)*hidden : (part.to-sequence.from)*hidden]
+		w.kernels().AddNorm(s.x[part.from*hidden:part.to*hidden], positions, e.Norm.Gain, e.Norm.Bias, w.device.config.Epsilon)
+	})
+	w.kernels().SetRows(&s.in, s.x, rows.from, rows.to, true, w.row)
+}
+
+// eachSequence visits the sequences that have tokens among rows, and which.
+// Both are counted from the first sequence's first token.
+func (w *lane) eachSequence(offsets []int, sequences, rows span, visit func(sequence, part span)) {
+	first := offsets[sequences.from]
+	for i := sequences.from; i < sequences.to; i++ {
+		sequence := span{offsets[i] - first, offsets[i+1] - first}
+		part := span{max(sequence.from, rows.from), min(sequence.to, rows.to)}
+		if part.from < part.to {
+			visit(sequence, part)
+		}
+	}
+}
+
+// attend fills rows of the context.
+func (w *lane) attend(s *stream, qkv *simd.Rows, offsets []int, sequences, rows span) {
+	c := &w.device.config
+	w.eachSequence(offsets, sequences, rows, func(sequence, part span) {
+		for head := range c.Heads {
+			h := simd.Head{From: sequence.from, To: sequence.to, Column: head * c.HeadSize(), Size: c.HeadSize(), Hidden: c.Hidden}
+			if w.number == simd.BF16 {
+				w.kernels().AttendBF16(&s.context, qkv, h, part.from, part.to, &w.attention)
+			} else {
+				w.kernels().Attend(s.y, qkv, h, part.from, part.to, &w.attention)
+			}
+		}
+	})
+	if w.number == simd.Int8 {
+		w.kernels().SetRows(&s.context, s.y, rows.from, rows.to, false, w.row)
+	}
+}
+
+// feedForward computes the block between the two norms.
+func (w *lane) feedForward(s *stream, l *narrowLayer, rows span) {
+	k := w.kernels()
+	exact := w.device.config.Activation == model.GELU
+	if w.number == simd.BF16 && exact {
+		k.ProductBF16(&s.inner, &s.in, l.up, rows.from, rows.to, true, &w.products)
+	} else {
+		k.Product(s.middle, &s.in, l.up, rows.from, rows.to, exact, &w.products)
+		if !exact {
+			w.device.gelu(s.middle[rows.from*l.up.Columns : rows.to*l.up.Columns])
+		}
+		k.SetRows(&s.inner, s.middle, rows.from, rows.to, true, w.row)
+	}
+	k.Product(s.y, &s.inner, l.down, rows.from, rows.to, false, &w.products)
+}
+
+// addNorm adds a block's output to the residual stream, normalises it, and
+// sets the next block's input.
+func (w *lane) addNorm(s *stream, norm model.Norm, rows span) {
+	from, to := rows.from*w.device.config.Hidden, rows.to*w.device.config.Hidden
+	w.kernels().AddNorm(s.x[from:to], s.y[from:to], norm.Gain, norm.Bias, w.device.config.Epsilon)
+	w.kernels().SetRows(&s.in, s.x, rows.from, rows.to, true, w.row)
+}
+
+// pool writes the vectors of sequences whose tokens begin at first.
+func (w *lane) pool(s *stream, offsets []int, sequences span, first int, dst []float32) {
+	hidden := w.device.config.Hidden
+	for i := sequences.from; i < sequences.to; i++ {
+		v := dst[i*hidden:][:hidden]
+		copy(v, s.x[(offsets[i]-first)*hidden:])
+		if w.device.mean {
+			for t := offsets[i] - first + 1; t < offsets[i+1]-first; t++ {
+				w.kernels().Add(v, s.x[t*hidden:][:hidden]) // a sum's direction is the mean's
+			}
+		}
+		ref.Normalize(v)
+	}
+}
+
+// stream is the memory of some tokens on their way, one row each.
+type stream struct {
+	x      []float32    // Hidden: the residual stream
+	in     simd.Rows    // Hidden: x as the next block's input
+	qkv    [2]simd.Rows // 3 × Hidden, of even and of odd layers: a lane may lag in the one while another fills the next
+	y      []float32    // Hidden: a block's output before it is added
+	middle []float32    // Intermediate, where it needs another pass
+	// Hidden and Intermediate: the input of each block's second product
+	context, inner simd.Rows
+}
+
+func (s *stream) resize(n *narrow, tokens int) {
+	c := &n.device.config
+	s.x, s.y = grow(s.x, tokens*c.Hidden), grow(s.y, tokens*c.Hidden)
+	if n.number == simd.Int8 || c.Activation != model.GELU {
+		s.middle = grow(s.middle, tokens*c.Intermediate)
+	}
+	s.in.Reset(n.number, tokens, c.Hidden)
+	s.context.Reset(n.number, tokens, c.Hidden)
+	s.inner.Reset(n.number, tokens, c.Intermediate)
+	s.qkv[0].Reset(simd.BF16, tokens, 3*c.Hidden)
+	s.qkv[1].Reset(simd.BF16, tokens, 3*c.Hidden)
+}
