@@ -113,6 +113,7 @@ type lane struct {
 	stream    stream
 	products  simd.Scratch
 	attention simd.AttentionScratch
+	inner     simd.FeedForwardScratch
 	row       []float32
 }
 
@@ -126,13 +127,13 @@ func (w *lane) embedChunk(batch *gpu.Batch, sequences span, dst []float32) {
 // encode takes rows of some sequences' tokens through all layers. wait is
 // called before other lanes' rows are read.
 func (w *lane) encode(s *stream, batch *gpu.Batch, sequences, rows span, wait func()) {
-	w.row = grow(w.row, max(w.device.config.Hidden, w.device.config.Intermediate))
+	w.row = grow(w.row, w.device.config.Hidden)
 	w.lookup(s, batch, sequences, rows)
 	for i, l := range w.layers {
-		w.kernels().ProductBF16(&s.qkv[i%2], &s.in, l.qkv, rows.from, rows.to, false, &w.products)
+		w.kernels().ProductBF16(&s.qkv[i%2], rows.from, &s.in, l.qkv, rows.from, rows.to, false, &w.products)
 		wait()
 		w.attend(s, &s.qkv[i%2], batch.Offsets, sequences, rows)
-		w.kernels().Product(s.y, &s.context, l.out, rows.from, rows.to, false, &w.products)
+		w.kernels().Product(s.y[rows.from*w.device.config.Hidden:], &s.context, l.out, rows.from, rows.to, false, &w.products)
 		w.addNorm(s, l.attentionNorm, rows)
 		w.feedForward(s, l, rows)
 		w.addNorm(s, l.outputNorm, rows)
@@ -191,18 +192,11 @@ func (w *lane) attend(s *stream, qkv *simd.Rows, offsets []int, sequences, rows 
 
 // feedForward computes the block between the two norms.
 func (w *lane) feedForward(s *stream, l *narrowLayer, rows span) {
-	k := w.kernels()
-	exact := w.device.config.Activation == model.GELU
-	if w.number == simd.BF16 && exact {
-		k.ProductBF16(&s.inner, &s.in, l.up, rows.from, rows.to, true, &w.products)
-	} else {
-		k.Product(s.middle, &s.in, l.up, rows.from, rows.to, exact, &w.products)
-		if !exact {
-			w.device.gelu(s.middle[rows.from*l.up.Columns : rows.to*l.up.Columns])
-		}
-		k.SetRows(&s.inner, s.middle, rows.from, rows.to, true, w.row)
+	var other func([]float32)
+	if w.device.config.Activation != model.GELU {
+		other = w.device.gelu
 	}
-	k.Product(s.y, &s.inner, l.down, rows.from, rows.to, false, &w.products)
+	w.kernels().FeedForward(s.y[rows.from*w.device.config.Hidden:], &s.in, l.up, l.down, rows.from, rows.to, other, &w.inner)
 }
 
 // addNorm adds a block's output to the residual stream, normalises it, and
@@ -230,24 +224,18 @@ func (w *lane) pool(s *stream, offsets []int, sequences span, first int, dst []f
 
 // stream is the memory of some tokens on their way, one row each.
 type stream struct {
-	x      []float32    // Hidden: the residual stream
-	in     simd.Rows    // Hidden: x as the next block's input
-	qkv    [2]simd.Rows // 3 × Hidden, of even and of odd layers: a lane may lag in the one while another fills the next
-	y      []float32    // Hidden: a block's output before it is added
-	middle []float32    // Intermediate, where it needs another pass
-	// Hidden and Intermediate: the input of each block's second product
-	context, inner simd.Rows
+	x       []float32    // Hidden: the residual stream
+	in      simd.Rows    // Hidden: x as the next block's input
+	qkv     [2]simd.Rows // 3 × Hidden, of even and of odd layers: a lane may lag in the one while another fills the next
+	y       []float32    // Hidden: a block's output before it is added
+	context simd.Rows    // Hidden: what attention gathered
 }
 
 func (s *stream) resize(n *narrow, tokens int) {
 	c := &n.device.config
 	s.x, s.y = grow(s.x, tokens*c.Hidden), grow(s.y, tokens*c.Hidden)
-	if n.number == simd.Int8 || c.Activation != model.GELU {
-		s.middle = grow(s.middle, tokens*c.Intermediate)
-	}
 	s.in.Reset(n.number, tokens, c.Hidden)
 	s.context.Reset(n.number, tokens, c.Hidden)
-	s.inner.Reset(n.number, tokens, c.Intermediate)
 	s.qkv[0].Reset(simd.BF16, tokens, 3*c.Hidden)
 	s.qkv[1].Reset(simd.BF16, tokens, 3*c.Hidden)
 }

@@ -6,7 +6,7 @@ import (
 )
 
 // queryRows is how many rows of scores stay in cache.
-const queryRows = 48
+const queryRows = maxStripRows
 
 // Head is one attention head of one sequence: rows [From, To) of query, key
 // and value, of Size numbers each from Column, and Hidden apart.

@@ -13,6 +13,9 @@ type narrowSet struct {
 	exponentials     func(*exponentialArgs)
 	packKeys         func(*packArgs)
 	packValues       func(*packArgs)
+	stripRows        int                // rows of a product whose inputs and sums fit the first-level cache
+	finishRotated    func(*rotatedArgs) // nil where there is none, as quantizePeaks
+	quantizePeaks    func(*peaksArgs)
 }
 
 // What a finish begins with, and what it writes.
@@ -67,6 +70,34 @@ type (
 		rows       int
 	}
 
+	// rotatedArgs: GELU of finishArgs' out from integers, rotated as ref.Rotate
+	// does it; 128 columns. peaks holds 16 numbers a row, whose largest is
+	// raised to the largest magnitude.
+	rotatedArgs struct {
+		acc         unsafe.Pointer
+		ldAcc       int
+		out         unsafe.Pointer
+		ldOut       int
+		rows        int
+		rowScale    *float32
+		offset      *int32
+		scale, bias *float32
+		peaks       *float32
+	}
+
+	// peaksArgs: q and scale of rows of x, ldx apart, whose largest magnitudes
+	// are known.
+	peaksArgs struct {
+		q       *byte
+		ldq     int
+		scale   *float32
+		x       *float32
+		ldx     int
+		peaks   *float32
+		columns int
+		rows    int
+	}
+
 	// normArgs: x + y, normalised, to x. inverse is 1/columns.
 	normArgs struct {
 		x, y, gain, bias *float32
@@ -106,52 +137,65 @@ type Scratch struct {
 	edge []byte
 }
 
-const stripRows = 96
+// maxStripRows is the most that any set's stripRows is.
+const maxStripRows = 48
 
 func (s *Scratch) strip() (sums, edge unsafe.Pointer) {
 	if s.sums == nil {
-		s.sums = alignedBytes(stripRows * panelBytes)
-		s.edge = alignedBytes(stripRows * panelBytes)
+		s.sums = alignedBytes(maxStripRows * blockBytes)
+		s.edge = alignedBytes(maxStripRows * panelBytes)
 	}
 	return unsafe.Pointer(&s.sums[0]), unsafe.Pointer(&s.edge[0])
 }
 
 // Product computes rows [from, to) of x·w + bias, with GELU applied if asked,
-// into the same rows of out, w.Columns apart.
+// into the rows of out, w.Columns apart.
 func (s *Set) Product(out []float32, x *Rows, w *Weights, from, to int, activate bool, scratch *Scratch) {
-	out = out[:to*w.Columns]
+	out = out[:(to-from)*w.Columns]
 	s.product(unsafe.Pointer(unsafe.SliceData(out)), 4, w.Columns, x, w, from, to, activate, toFloat, scratch)
 }
 
-// ProductBF16 is Product rounded to bfloat16, into rows of out, which has w's
-// columns as its depth.
-func (s *Set) ProductBF16(out *Rows, x *Rows, w *Weights, from, to int, activate bool, scratch *Scratch) {
+// ProductBF16 is Product rounded to bfloat16, into the rows of out from at on,
+// which has w's columns as its depth.
+func (s *Set) ProductBF16(out *Rows, at int, x *Rows, w *Weights, from, to int, activate bool, scratch *Scratch) {
 	if out.number != BF16 || out.depth != w.Columns {
 		panic("simd: rows do not fit the product")
 	}
-	numbers := out.BF16(0, to)
+	numbers := out.BF16(at, at+to-from)
 	s.product(unsafe.Pointer(unsafe.SliceData(numbers)), 2, out.Stride(), x, w, from, to, activate, toBF16, scratch)
 }
 
 func (s *Set) product(out unsafe.Pointer, size, stride int, x *Rows, w *Weights, from, to int, activate bool, form int, scratch *Scratch) {
-	if x.number != w.number || x.depth != w.Depth {
-		panic("simd: rows do not fit the weights")
-	}
-	_ = x.scale[from:to]
+	x.check(w, from, to)
 	dot, finish := s.narrow.dotAndFinish(w.number, activate, form)
 	sums, edge := scratch.strip()
-	for ; from < to; from += stripRows {
-		rows := min(stripRows, to-from)
-		d := dotArgs{c: sums, ldc: panelBytes, a: unsafe.Pointer(&x.data[from*x.stride]), lda: x.stride, units: w.stride / unitBytes, rows: rows, panel: 1}
+	for ; from < to; from += s.narrow.stripRows {
+		rows := min(s.narrow.stripRows, to-from)
+		d := x.dot(w, from, rows, sums)
 		f := finishArgs{acc: sums, ldAcc: panelBytes, ldOut: stride * size, rows: rows, rowScale: &x.scale[from]}
 		for column := 0; column < w.Columns; column += panelColumns {
 			d.b = unsafe.Pointer(&w.data[column*w.stride])
 			dot(&d)
 			f.offset, f.scale, f.bias = &w.offset[column], &w.scale[column], &w.bias[column]
-			f.out = unsafe.Add(out, (from*stride+column)*size)
+			f.out = unsafe.Add(out, column*size)
 			finishPanel(finish, f, min(panelColumns, w.Columns-column), size, edge)
 		}
+		out = unsafe.Add(out, rows*stride*size)
 	}
+}
+
+// check panics, as indexing would, where rows [from, to) cannot meet w.
+func (r *Rows) check(w *Weights, from, to int) {
+	if r.number != w.number || r.depth != w.Depth {
+		panic("simd: rows do not fit the weights")
+	}
+	_ = r.scale[from:to]
+}
+
+// dot is a product of some rows with one of w's panels.
+func (r *Rows) dot(w *Weights, from, rows int, sums unsafe.Pointer) dotArgs {
+	return dotArgs{c: sums, ldc: panelBytes, a: unsafe.Pointer(&r.data[from*r.stride]), lda: r.stride,
+		units: w.stride / unitBytes, rows: rows, panel: 1}
 }
 
 func (n *narrowSet) dotAndFinish(number Number, activate bool, form int) (dot func(*dotArgs), finish func(*finishArgs)) {

@@ -105,6 +105,9 @@ func finishScaled(p *finishArgs)
 func finishScaledToBF16(p *finishArgs)
 
 //go:noescape
+func finishInt8GELURotated(p *rotatedArgs)
+
+//go:noescape
 func addNormAVX512(p *normArgs)
 
 //go:noescape
@@ -118,6 +121,9 @@ func quantizeAVX512(p *quantizeArgs)
 
 //go:noescape
 func quantizeRotatedAVX512(p *quantizeArgs)
+
+//go:noescape
+func quantizePeaksAVX512(p *peaksArgs)
 
 //go:noescape
 func exponentialsAVX512(p *exponentialArgs)

@@ -11,7 +11,7 @@ import (
 
 func portableNarrow() narrowSet {
 	n := narrowSet{int8Dot: int8DotGo, bf16Dot: bf16DotGo, quantize: quantizeGo, roundRows: roundRowsGo,
-		exponentials: exponentialsGo, packKeys: packKeysGo, packValues: packValuesGo}
+		exponentials: exponentialsGo, packKeys: packKeysGo, packValues: packValuesGo, stripRows: 32}
 	for source := range n.finish {
 		for activation := range n.finish[source] {
 			for form := range n.finish[source][activation] {

@@ -22,12 +22,14 @@ func narrow512() narrowSet {
 	n.quantize, n.roundRows = quantize512, roundRows512
 	n.addNorm, n.add, n.exponentials = addNormAVX512, addAVX512, exponentialsAVX512
 	n.packKeys, n.packValues = packKeys512, packValuesAVX512
+	n.finishRotated, n.quantizePeaks = finishInt8GELURotated, quantizePeaksAVX512
+	n.stripRows = 4 * len(int8Dots)
 	return n
 }
 
 func narrowAMX() narrowSet {
 	n := narrow512()
-	n.int8Dot, n.bf16Dot = int8AMX, bf16AMX
+	n.int8Dot, n.bf16Dot, n.stripRows = int8AMX, bf16AMX, 32
 	return n
 }
 

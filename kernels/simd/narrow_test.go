@@ -243,7 +243,7 @@ func checkProduct(t *testing.T, s *Set, number Number, seed uint64, rows, depth,
 		got := fenced[float32](t, rows*columns)
 		var scratch Scratch
 		s.Product(got, &a, m, 0, rows, activate, &scratch)
-		s.ProductBF16(&out, &a, m, 0, rows, activate, &scratch)
+		s.ProductBF16(&out, 0, &a, m, 0, rows, activate, &scratch)
 		for i, v := range expected {
 			near := 1e-4 + 1e-5*math.Abs(float64(v)) + 1e-5*float64(depth)
 			require.InDelta(t, v, got[i], near, "element %d, activated %t", i, activate)
@@ -269,7 +269,7 @@ func TestProductRowsAreIndependent(t *testing.T) {
 			for from := 0; from < rows; {
 				to := min(rows, from+1+from%19)
 				s.SetRows(&a, x, from, to, true, make([]float32, depth))
-				s.Product(alone, &a, m, from, to, true, &scratch)
+				s.Product(alone[from*columns:], &a, m, from, to, true, &scratch)
 				from = to
 			}
 			require.Equal(t, together, alone)
@@ -373,4 +373,32 @@ func TestPacksAreTheReferences(t *testing.T) {
 			}
 		}
 	})
+}
+
+func BenchmarkProduct(b *testing.B) {
+	for _, s := range Supported() {
+		if s.Level == "avx2" || s.Level == "go" {
+			continue
+		}
+		for _, number := range []Number{Int8, BF16} {
+			for _, shape := range [][3]int{{32, 384, 1536}, {96, 384, 1536}, {256, 384, 1536}, {32, 1536, 384}, {96, 1536, 384}, {256, 1536, 384}} {
+				b.Run(fmt.Sprintf("%s/%d/%d×%d×%d", s.Level, number, shape[0], shape[1], shape[2]), func(b *testing.B) {
+					benchmarkProduct(b, s, number, shape[0], shape[1], shape[2])
+				})
+			}
+		}
+	}
+}
+
+func benchmarkProduct(b *testing.B, s *Set, number Number, rows, depth, columns int) {
+	m := pack(number, normals(1, columns*depth), normals(2, columns), depth, false)
+	var a Rows
+	a.Reset(number, rows, depth)
+	s.SetRows(&a, normals(3, rows*depth), 0, rows, false, make([]float32, depth))
+	out := make([]float32, rows*columns)
+	var scratch Scratch
+	for b.Loop() {
+		s.Product(out, &a, m, 0, rows, false, &scratch)
+	}
+	b.ReportMetric(2*float64(rows*depth*columns*b.N)/b.Elapsed().Seconds()/1e9, "GOP/s")
 }

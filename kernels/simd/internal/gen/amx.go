@@ -19,14 +19,18 @@ func (f *file) amxConfiguration() {
 	f.constants.WriteString("GLOBL tiles<>(SB), RODATA|NOPTR, $64\n")
 }
 
-// The registers of an AMX kernel: AX the stride of c, CX of b, R8 of a; SI and
-// BX rows 0 and 16 of a block of a; DX in b; R10 in c.
+// The registers of an AMX kernel: AX the stride of c, CX of b, R8 of a; R9 the
+// rows and R15 the panels to do; SI and BX rows 0 and 16 of a block of a, which
+// begins at R11; DX in b, R13 a panel's size; R10 in c, whose panel begins at
+// R14.
 func (f *file) amxDot(name string, multiply func(dst, a, b int)) {
 	f.function(name, "dotArgs", "Any rows and panels; units is a multiple of 16. Rows are read, and sums written, up to a multiple of 16.")
 	f.op("LEAQ tiles<>(SB), AX")
 	f.op("BYTE $0xc4; BYTE $0xe2; BYTE $0x78; BYTE $0x49; BYTE $0x00 // LDTILECFG (AX)")
 	f.op("MOVQ 56(DI), R15")
-	f.op("MOVQ 32(DI), R13")
+	f.op("MOVQ 32(DI), DX")
+	f.op("MOVQ 40(DI), R13")
+	f.op("SHLQ $7, R13")
 	f.op("MOVQ 0(DI), R14")
 	f.op("MOVQ 8(DI), AX")
 	f.op("MOVQ 24(DI), R8")
@@ -35,22 +39,21 @@ func (f *file) amxDot(name string, multiply func(dst, a, b int)) {
 	f.op("MOVQ 48(DI), R9")
 	f.op("MOVQ 16(DI), R11")
 	f.op("MOVQ R14, R10")
+	f.op("JMP block")
+	f.label("again")
+	f.op("SUBQ R13, DX")
 	f.label("block")
 	f.op("MOVQ R11, SI")
-	f.op("MOVQ R13, DX")
 	f.op("MOVQ 40(DI), R12")
 	f.op("CMPQ R9, $16")
 	f.op("JLE half")
 	f.amxBlock("whole", 2, multiply)
 	f.op("SUBQ $32, R9")
-	f.op("JG block")
+	f.op("JG again")
 	f.op("JMP next")
 	f.label("half")
 	f.amxBlock("narrow", 1, multiply)
 	f.label("next")
-	f.op("MOVQ 40(DI), R12")
-	f.op("SHLQ $7, R12")
-	f.op("ADDQ R12, R13")
 	f.op("ADDQ $%d, R14", panelBytes)
 	f.op("SUBQ $1, R15")
 	f.op("JNZ panel")
@@ -92,11 +95,11 @@ func (f *file) amxStore(heights int) {
 	f.op("MOVQ R8, R12")
 	f.op("SHLQ $%d, R12", 3+heights)
 	f.op("ADDQ R12, R11")
-	f.op("MOVQ R10, DX")
+	f.op("MOVQ R10, SI")
 	for height := range heights {
-		f.tilestore(2*height, regDX, regAX, 0)
-		f.tilestore(2*height+1, regDX, regAX, 64)
-		f.op("ADDQ BX, DX")
+		f.tilestore(2*height, regSI, regAX, 0)
+		f.tilestore(2*height+1, regSI, regAX, 64)
+		f.op("ADDQ BX, SI")
 	}
-	f.op("MOVQ DX, R10")
+	f.op("MOVQ SI, R10")
 }

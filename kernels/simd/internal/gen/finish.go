@@ -1,5 +1,7 @@
 package main
 
+import "fmt"
+
 // geluBound is where Φ counts as 0 or 1, and gelu holds the coefficients of P
 // in Φ(u) ≈ ½ + u·P(u²), |u| ≤ geluBound, from the lowest power up: a minimax
 // fit of our own, exact at the bound. GELU's error is below 6e-5.
@@ -41,7 +43,7 @@ func (f *file) finishes() {
 		f.op("VMOVUPS 64(SI), Z1")
 		f.finishLinear(k)
 		if k.gelu {
-			f.gelu()
+			f.gelu(0)
 		}
 		f.finishStore(k)
 		f.op("ADDQ R8, SI")
@@ -50,6 +52,7 @@ func (f *file) finishes() {
 		f.op("JNZ row")
 		f.end()
 	}
+	f.finishRotated()
 }
 
 func (f *file) finishPrologue(k finish) {
@@ -107,28 +110,66 @@ func (f *file) finishLinear(k finish) {
 	}
 }
 
-// gelu activates Z0 and Z1.
-func (f *file) gelu() {
-	both := func(format string, a, b, c int) {
-		for z := range 2 {
-			f.op(format, a+z, b+z, c+z)
+// gelu activates z and the next register, with Z2 to Z7 for itself.
+func (f *file) gelu(z int) {
+	for i := range 2 {
+		f.op("VMINPS Z%d, Z8, Z%d", z+i, 2+i)
+		f.op("VMAXPS Z%d, Z9, Z%d", 2+i, 2+i)
+		f.op("VMULPS Z%d, Z%d, Z%d", 2+i, 2+i, 4+i)
+		f.op("VMOVAPS Z%d, Z%d", 22+len(gelu)-1, 6+i)
+	}
+	for power := len(gelu) - 2; power >= 0; power-- {
+		for i := range 2 {
+			f.op("VFMADD213PS Z%d, Z%d, Z%d", 22+power, 4+i, 6+i)
 		}
 	}
-	for z := range 2 {
-		f.op("VMINPS Z%d, Z8, Z%d", z, 2+z)
-		f.op("VMAXPS Z%d, Z9, Z%d", 2+z, 2+z)
-		f.op("VMULPS Z%d, Z%d, Z%d", 2+z, 2+z, 4+z)
-		f.op("VMOVAPS Z%d, Z%d", 22+len(gelu)-1, 6+z)
+	for i := range 2 {
+		f.op("VFMADD213PS Z10, Z%d, Z%d", 2+i, 6+i)
+		f.op("VMULPS Z%d, Z%d, Z%d", 6+i, z+i, z+i)
 	}
-	for i := len(gelu) - 2; i >= 0; i-- {
-		for z := range 2 {
-			f.op("VFMADD213PS Z%d, Z%d, Z%d", 22+i, 4+z, 6+z)
+}
+
+// finishRotated is finishInt8GELU on 128 columns, then the rotation that
+// precedes a quantisation, and each row's largest magnitudes by lane.
+func (f *file) finishRotated() {
+	f.function("finishInt8GELURotated", "rotatedArgs", "See rotatedArgs; columns are 128.")
+	f.finishPrologue(finish{rowScale: true, gelu: true})
+	f.op("MOVQ 48(DI), AX")
+	f.op("MOVQ 56(DI), BX")
+	f.op("MOVQ 64(DI), R11")
+	f.op("MOVQ 72(DI), R12")
+	f.aligned("row")
+	for pair := range 4 {
+		f.op("VBROADCASTSS (R10), Z2")
+		for i := range 2 {
+			offset, z := 64*(2*pair+i), 12+2*pair+i
+			f.op("VMOVDQU32 %d(SI), Z%d", offset, z)
+			f.op("VPADDD %d(AX), Z%d, Z%d", offset, z, z)
+			f.op("VCVTDQ2PS Z%d, Z%d", z, z)
+			f.op("VMULPS Z2, Z%d, Z%d", z, z)
+			f.op("VMOVUPS %d(BX), Z%d", offset, 3+i)
+			f.op("VFMADD213PS %d(R11), Z%d, Z%d", offset, 3+i, z)
 		}
+		f.gelu(12 + 2*pair)
 	}
-	for z := range 2 {
-		f.op("VFMADD213PS Z10, Z%d, Z%d", 2+z, 6+z)
+	registers := []int{12, 13, 14, 15, 16, 17, 18, 19}
+	f.between(registers, 20)
+	f.within(registers, []int{0, 1, 2, 3, 4, 5, 6, 7}, func(stage int) string { return fmt.Sprintf("sign%d<>(SB)", stage) })
+	f.op("VMOVUPS (R12), Z0")
+	f.op("VPXORD Z1, Z1, Z1")
+	for i, z := range registers {
+		f.op("VMOVUPS Z%d, %d(DX)", z, 64*i)
+		f.op("VRANGEPS $0x0b, Z%d, Z%d, Z%d", z, i%2, i%2)
 	}
-	both("VMULPS Z%d, Z%d, Z%d", 6, 0, 0)
+	f.op("VMAXPS Z1, Z0, Z0")
+	f.op("VMOVUPS Z0, (R12)")
+	f.op("ADDQ $64, R12")
+	f.op("ADDQ $4, R10")
+	f.op("ADDQ R8, SI")
+	f.op("ADDQ R9, DX")
+	f.op("SUBQ $1, CX")
+	f.op("JNZ row")
+	f.end()
 }
 
 func (f *file) finishStore(k finish) {

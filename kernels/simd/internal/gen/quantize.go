@@ -11,6 +11,7 @@ func (f *file) quantizes() {
 	f.laneConstants()
 	f.quantize("quantizeAVX512", false)
 	f.quantize("quantizeRotatedAVX512", true)
+	f.quantizePeaks()
 }
 
 // laneConstants are the signs of the butterflies inside a register, and the
@@ -71,6 +72,39 @@ func (f *file) quantize(name string, rotate bool) {
 	f.end()
 }
 
+// quantizePeaks is the second half of a quantisation, by given magnitudes.
+func (f *file) quantizePeaks() {
+	f.function("quantizePeaksAVX512", "peaksArgs", "columns is a multiple of 64.")
+	f.op("MOVQ 0(DI), DX")
+	f.op("MOVQ 8(DI), R8")
+	f.op("MOVQ 16(DI), R9")
+	f.op("MOVQ 24(DI), SI")
+	f.op("MOVQ 32(DI), BX")
+	f.op("MOVQ 40(DI), R12")
+	f.op("MOVQ 48(DI), R11")
+	f.op("SHLQ $2, R11")
+	f.op("MOVQ 56(DI), R10")
+	f.op("VPBROADCASTD %s, Z31", f.word("flip", 0x80808080))
+	f.op("VMOVUPS unpack<>(SB), Z30")
+	f.label("row")
+	f.op("VMOVUPS (R12), Z26")
+	f.op("VMOVAPS Z26, Z27")
+	f.scale()
+	f.op("XORQ AX, AX")
+	f.op("MOVQ DX, CX")
+	f.aligned("round")
+	f.roundBytes("SI")
+	f.op("CMPQ AX, R11")
+	f.op("JLT round")
+	f.op("ADDQ R8, DX")
+	f.op("ADDQ BX, SI")
+	f.op("ADDQ $4, R9")
+	f.op("ADDQ $64, R12")
+	f.op("SUBQ $1, R10")
+	f.op("JNZ row")
+	f.end()
+}
+
 // magnitudes gathers 128 elements' largest magnitudes in Z26 and Z27.
 func (f *file) magnitudes(rotate bool) {
 	registers := []int{0, 1, 2, 3, 4, 5, 6, 7}
@@ -78,7 +112,8 @@ func (f *file) magnitudes(rotate bool) {
 		f.op("VMOVUPS %d(SI)(AX*1), Z%d", 64*i, i)
 	}
 	if rotate {
-		f.rotate(registers)
+		f.between(registers, 8)
+		f.within(registers, []int{9, 10, 11, 12, 13, 14, 15, 16}, func(stage int) string { return fmt.Sprintf("Z%d", 29-stage) })
 	}
 	for i, z := range registers {
 		if rotate {
@@ -89,10 +124,9 @@ func (f *file) magnitudes(rotate bool) {
 	}
 }
 
-// rotate applies the butterflies of 16, 32 and 64 elements between registers,
-// then those of 1 and 2 inside them. It renames the registers.
-func (f *file) rotate(registers []int) {
-	spare := 8
+// between applies the butterflies of 16, 32 and 64 elements to eight registers,
+// which it renames.
+func (f *file) between(registers []int, spare int) {
 	for _, stage := range []int{1, 2, 4} {
 		for i := range registers {
 			if i&stage != 0 {
@@ -104,10 +138,14 @@ func (f *file) rotate(registers []int) {
 			registers[i], spare = spare, a
 		}
 	}
+}
+
+// within applies those of 1 and 2 elements, with the signs of a stage.
+func (f *file) within(registers, temporary []int, signs func(stage int) string) {
 	for stage, order := range []int{0xb1, 0x4e} {
 		for i, z := range registers {
-			f.op("VPERMILPS $%#x, Z%d, Z%d", order, z, 9+i)
-			f.op("VFMADD132PS Z%d, Z%d, Z%d", 29-stage, 9+i, z)
+			f.op("VPERMILPS $%#x, Z%d, Z%d", order, z, temporary[i])
+			f.op("VFMADD132PS %s, Z%d, Z%d", signs(stage), temporary[i], z)
 		}
 	}
 }
