@@ -16,7 +16,12 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-var models = []string{"bert_uncased", "wordpiece_cased"}
+var models = []string{
+	"bert_uncased", "wordpiece_cased", "bpe_roberta", "bpe_modernbert", "bpe_split", "unigram_precompiled", "unigram_nfkc",
+}
+
+// wordPieces are the models that the oracle knows.
+var wordPieces = models[:2]
 
 // golden is a line of any of the golden files.
 type golden struct {
