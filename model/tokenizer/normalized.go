@@ -47,6 +47,15 @@ func (n *normalized) replaced(start int, from Span) {
 	n.edits = append(n.edits, edit{start, len(n.text), from})
 }
 
+// keep appends text, which is the original's from byte origin on.
+func (n *normalized) keep(text string, origin int) {
+	last := n.edits[len(n.edits)-1]
+	if origin-last.from.End != len(n.text)-last.end {
+		n.edits = append(n.edits, edit{len(n.text), len(n.text), Span{origin, origin}})
+	}
+	n.text = append(n.text, text...)
+}
+
 // drop leaves the original's from out.
 func (n *normalized) drop(from Span) {
 	last := &n.edits[len(n.edits)-1]

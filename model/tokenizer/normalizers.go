@@ -70,8 +70,7 @@ func (s strip) normalize(dst *normalized, text string, at Span) {
 	if s.Right {
 		kept.End = kept.Start + len(strings.TrimRightFunc(text[kept.Start:at.End], isSpace))
 	}
-	dst.text = append(dst.text, text[kept.Start:kept.End]...)
-	dst.replaced(0, kept)
+	dst.keep(text[kept.Start:kept.End], kept.Start)
 }
 
 // prepend is Prepend: something before a text that is not empty, from where its

@@ -54,7 +54,10 @@ func (w *rewriter) change(r rune, removed int) {
 // remove leaves n characters out. An added character before them becomes the
 // first one's replacement.
 func (w *rewriter) remove(n int) {
-	if n > 0 && w.added {
+	if n == 0 {
+		return
+	}
+	if w.added {
 		w.dst.edits[len(w.dst.edits)-1].from = w.read()
 		n--
 	}
@@ -81,8 +84,6 @@ func (w *rewriter) copy(at Span) {
 		return
 	}
 	_, size := utf8.DecodeLastRuneInString(w.text[at.Start:at.End])
-	start := len(w.dst.text)
-	w.dst.text = append(w.dst.text, w.text[at.Start:at.End]...)
-	w.dst.replaced(start, at)
+	w.dst.keep(w.text[at.Start:at.End], at.Start)
 	w.last, w.unread.Start, w.added = Span{at.End - size, at.End}, at.End, false
 }
