@@ -24,7 +24,7 @@ func FuzzEncode(f *testing.F) {
 	}
 	var toks []*Tokenizer
 	var oracles []*oracle
-	for _, model := range models {
+	for _, model := range wordPieces {
 		data, err := os.ReadFile(filepath.Join("testdata", model, "tokenizer.json"))
 		if err != nil {
 			f.Fatal(err)

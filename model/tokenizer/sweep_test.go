@@ -57,7 +57,7 @@ func behaviour(class string, c rune, mapped map[string]string) string {
 }
 
 func wordsOf(n normalizer, text string) string {
-	text = normalize(n, text)
+	text = normalize([]normalizer{n}, text)
 	var words []string
 	for _, w := range (bertPreTokenizer{properties()}).split(nil, text, Span{0, len(text)}) {
 		words = append(words, text[w.Start:w.End])
