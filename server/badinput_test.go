@@ -106,6 +106,15 @@ func TestEmptyAndBrokenFraming(t *testing.T) {
 	require.Empty(t, d.fake.searched)
 }
 
+// A client that sends a far too large body before it reads sees the answer, not a reset.
+func TestTooLargeBodyIsAnswered(t *testing.T) {
+	d := start(t)
+	d.collection()
+	const size = 16 << 20
+	requireProblem(t, 413, d.raw(fmt.Sprintf("POST /v1/collections/c/search HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nAuthorization: %s\r\nContent-Length: %d\r\n\r\n",
+		bearer("alice"), size)+strings.Repeat("x", size)))
+}
+
 // A body that ends before its Content-Length is not a shorter body.
 func TestTruncatedBody(t *testing.T) {
 	d := start(t)

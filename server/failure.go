@@ -11,6 +11,7 @@ import (
 
 	"sluice/client"
 	"sluice/filter"
+	"sluice/retrieve"
 	"sluice/server/identity"
 	"sluice/store"
 )
@@ -54,6 +55,8 @@ func failureOf(err error) *failure {
 	switch {
 	case errors.As(err, &f):
 		return f
+	case errors.Is(err, retrieve.ErrBehind):
+		return failf(fasthttp.StatusServiceUnavailable, "the write is stored, but searches do not see it yet; send it again later")
 	case errors.Is(err, identity.ErrUnauthenticated):
 		return failf(fasthttp.StatusUnauthorized, "send a valid token or API key: Authorization: Bearer …")
 	case errors.Is(err, store.ErrNotFound):

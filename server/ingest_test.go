@@ -247,7 +247,7 @@ func TestTruncatedBulk(t *testing.T) {
 func TestBulkClientGone(t *testing.T) {
 	d := start(t)
 	d.collection()
-	entered, gone, cancelled := make(chan struct{}), make(chan struct{}), make(chan struct{})
+	entered, gone, ended := make(chan struct{}), make(chan struct{}), make(chan error, 1)
 	d.fake.onWrite = func(ctx context.Context, one Document) error {
 		if one.Key == "first" {
 			close(entered)
@@ -255,7 +255,7 @@ func TestBulkClientGone(t *testing.T) {
 			return nil
 		}
 		<-ctx.Done()
-		close(cancelled)
+		ended <- ctx.Err()
 		return ctx.Err()
 	}
 	connection := d.dial().(*net.TCPConn)
@@ -266,7 +266,7 @@ func TestBulkClientGone(t *testing.T) {
 	require.NoError(t, connection.SetLinger(0)) // reset
 	require.NoError(t, connection.Close())
 	close(gone)
-	<-cancelled
+	require.ErrorIs(t, <-ended, context.Canceled, "not by its deadline")
 	require.NoError(t, d.stop())
 	require.Empty(t, d.slots)
 }

@@ -73,7 +73,7 @@ func testContent(t *testing.T, f *fixture) {
 	c := f.collection("acme", "docs")
 	big := version("big", strings.Repeat("a large text, and compressible. ", 100_000), 2000)
 	odd := version("odd", "å\x00\xff\n", 1)
-	odd.Vectors = []float32{float32(math.Inf(1)), math.SmallestNonzeroFloat32, -0.0}
+	odd.Vectors = []float32{float32(math.Inf(1)), math.SmallestNonzeroFloat32, float32(math.Copysign(0, -1))}
 	odd.Chunks[0].Headings = nil
 	overlapping := version("overlapping", "0123456789", 2)
 	overlapping.Chunks[0].End, overlapping.Chunks[1].Start = 8, 2

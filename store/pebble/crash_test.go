@@ -23,7 +23,7 @@ import (
 
 var (
 	crashSeed = flag.Uint64("crash.seed", 1, "seed of the crash tests")
-	crashRuns = flag.Int("crash.runs", 15, "runs of the crash test, with a few dozen crashes each")
+	crashRuns = flag.Int("crash.runs", 8, "runs of the crash test, with a few dozen crashes each")
 )
 
 // testVersion makes a version with a text, of some chunks with vectors that follow from it.
@@ -239,14 +239,15 @@ func crashFollower(ctx context.Context, s *Store, j *journal) {
 
 // check opens the store after the crash, and again after a crash right after that.
 func (c crash) check(t *testing.T, rng *rand.Rand) {
+	fs := c.fs
 	for range 2 {
-		s, err := Open("data", Options{FS: c.fs, memTableSize: 64 << 10})
+		s, err := Open("data", Options{FS: fs, memTableSize: 64 << 10})
 		require.NoError(t, err)
 		requireSound(t, s)
 		c.compare(t, s)
-		again := c.fs.CrashClone(crashConfig(rng))
+		again := fs.CrashClone(crashConfig(rng))
 		require.NoError(t, s.Close())
-		c.fs = again
+		fs = again
 	}
 }
 
