@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"slices"
 )
 
 // call is one Embed. Only the scheduler's goroutine touches it after enqueue,
@@ -16,6 +17,8 @@ type call struct {
 	left    int // texts without a vector
 	err     error
 	done    chan struct{}
+
+	tokenVectors bool // wanted
 }
 
 func newCall(ctx context.Context, texts, dimensions int) *call {
@@ -41,16 +44,19 @@ func (c *call) finish(err error) {
 	}
 }
 
-// set delivers the vector of one text.
-func (c *call) set(text int, vector []float32) {
+// set delivers the vector of one text, and its tokens' where they are wanted.
+func (c *call) set(text int, vector, tokens []float32) {
 	if c.left == 0 {
 		return
 	}
-	if !finite(vector) {
+	if !finite(vector) || !finite(tokens) {
 		c.finish(fmt.Errorf("text %d: the model's vector is not finite", text))
 		return
 	}
 	copy(c.results[text].Vector, vector)
+	if c.tokenVectors {
+		c.results[text].TokenVectors = slices.Clone(tokens)
+	}
 	if c.left--; c.left == 0 {
 		close(c.done)
 	}

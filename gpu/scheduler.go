@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 
 	"sluice/model"
@@ -106,6 +107,7 @@ func (s *Scheduler) Embed(ctx context.Context, r Request) ([]Embedding, error) {
 		return nil, ErrClosed
 	}
 	c := newCall(ctx, len(texts), s.info.Dimensions)
+	c.tokenVectors = r.TokenVectors
 	if err := s.tokenize(c, texts); err != nil {
 		return nil, err
 	}
@@ -131,6 +133,9 @@ func (s *Scheduler) tokenize(c *call, texts []string) error {
 		}
 		c.tokens.Append(e.IDs, e.TypeIDs)
 		c.results[i].Tokens, c.results[i].Truncated = e.Len(), e.Truncated()
+		if c.tokenVectors {
+			c.results[i].Special = slices.Clone(e.Special)
+		}
 	}
 	return nil
 }

@@ -37,15 +37,15 @@ type recorder struct {
 
 func (r *recorder) Info() gpu.Info { return gpu.Info{Model: "m", Digest: r.digest, Dimensions: 4} }
 
-func (r *recorder) Embed(_ context.Context, texts []string) ([]gpu.Embedding, error) {
+func (r *recorder) Embed(_ context.Context, request gpu.Request) ([]gpu.Embedding, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.err != nil {
 		return nil, r.err
 	}
-	r.texts = append(r.texts, texts...)
-	out := make([]gpu.Embedding, len(texts))
-	for i, text := range texts {
+	r.texts = append(r.texts, request.Texts...)
+	out := make([]gpu.Embedding, len(request.Texts))
+	for i, text := range request.Texts {
 		words := len(strings.Fields(text))
 		out[i] = gpu.Embedding{Vector: vectorOf(r.digest, text), Truncated: r.longer > 0 && words > r.longer}
 	}

@@ -11,12 +11,13 @@ type Set struct {
 	GELU    func(x []float32)
 	Softmax func(x []float32, scale float32)
 
-	tile tileFunc
+	tile   tileFunc
+	maxSim simFunc
 }
 
 // portable runs everywhere.
 func portable() *Set {
-	return &Set{Level: "go", GELU: ref.GELU, Softmax: ref.Softmax, tile: tileGo}
+	return &Set{Level: "go", GELU: ref.GELU, Softmax: ref.Softmax, tile: tileGo, maxSim: maxSimGo}
 }
 
 // Best is the fastest set that this CPU can run.
