@@ -31,21 +31,22 @@ type recorder struct {
 	mu     sync.Mutex
 	digest string
 	texts  []string
+	most   int // texts in one call
 	longer int // words of a text that is cut; 0: none
 	err    error
 }
 
 func (r *recorder) Info() gpu.Info { return gpu.Info{Model: "m", Digest: r.digest, Dimensions: 4} }
 
-func (r *recorder) Embed(_ context.Context, request gpu.Request) ([]gpu.Embedding, error) {
+func (r *recorder) Embed(_ context.Context, texts []string) ([]gpu.Embedding, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.err != nil {
 		return nil, r.err
 	}
-	r.texts = append(r.texts, request.Texts...)
-	out := make([]gpu.Embedding, len(request.Texts))
-	for i, text := range request.Texts {
+	r.texts, r.most = append(r.texts, texts...), max(r.most, len(texts))
+	out := make([]gpu.Embedding, len(texts))
+	for i, text := range texts {
 		words := len(strings.Fields(text))
 		out[i] = gpu.Embedding{Vector: vectorOf(r.digest, text), Truncated: r.longer > 0 && words > r.longer}
 	}
@@ -246,6 +247,27 @@ func TestTruncatedChunksAreCounted(t *testing.T) {
 	out := f.write(markdown("k", "short", "this one has more words than that", "and so has this one, I think"))
 	require.Equal(t, 2, out.Truncated)
 	require.Zero(t, f.write(markdown("l", "short")).Truncated)
+}
+
+// A document of many chunks is embedded in parts, and a text that it has more
+// than once a single time.
+func TestRepeatedAndManyChunks(t *testing.T) {
+	f := newFixture(t)
+	f.embedder.longer = 1
+	var d Document
+	d.Key, d.Format = "k", "markdown"
+	for i := range 2*embedTexts + 10 {
+		d.Text = append(d.Text, fmt.Sprintf("## Part %d\n\nabout %d\n\n## Same\n\nboilerplate\n\n", i, i)...)
+	}
+	out := f.write(d)
+	require.Equal(t, uint32(2*(2*embedTexts+10)), out.Rows)
+	require.Equal(t, int(out.Rows), out.Truncated, "each is counted")
+	texts := f.embedder.taken()
+	require.Len(t, texts, 2*embedTexts+11)
+	slices.Sort(texts)
+	require.Len(t, slices.Compact(texts), 2*embedTexts+11)
+	require.LessOrEqual(t, f.embedder.most, embedTexts)
+	f.requireVectors("k")
 }
 
 func TestAFailedEmbeddingWritesNothing(t *testing.T) {

@@ -26,7 +26,7 @@ var ErrOverloaded = errors.New("overloaded")
 //	store.ErrSettingsDiffer,
 //	store.ErrTooManyRows                     409
 //	ErrOverloaded                            429
-//	ErrUnavailable                           503
+//	ErrUnavailable, retrieve.ErrBehind       503
 //	context.DeadlineExceeded                 504
 //	syscall.ENOSPC                           507
 //

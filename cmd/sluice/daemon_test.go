@@ -31,9 +31,10 @@ type person struct {
 // home is a directory with a configuration file, the API keys of its people
 // and a data directory, on which daemons are started, one after the other.
 type home struct {
-	t    testing.TB
-	dir  string
-	keys map[string]string
+	t        testing.TB
+	dir      string
+	keys     map[string]string
+	policies string // their directory, where the test has one
 }
 
 func newHome(t testing.TB, people map[string]person, changes ...settings) *home {

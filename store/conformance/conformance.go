@@ -34,6 +34,7 @@ func Run(t *testing.T, home Home) {
 		"codes":               testCodes,
 		"content and access":  testAccessForms,
 		"commit refused":      testCommitRefused,
+		"vectors needed":      testVectorsNeeded,
 		"keys":                testKeys,
 		"delete":              testDelete,
 		"set access":          testSetAccess,
