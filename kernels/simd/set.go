@@ -14,11 +14,12 @@ type Set struct {
 
 	tile   tileFunc
 	narrow narrowSet
+	maxSim simFunc
 }
 
 // portable runs everywhere.
 func portable() *Set {
-	return &Set{Level: "go", GELU: ref.GELU, Softmax: ref.Softmax, tile: tileGo, narrow: portableNarrow()}
+	return &Set{Level: "go", GELU: ref.GELU, Softmax: ref.Softmax, tile: tileGo, narrow: portableNarrow(), maxSim: maxSimGo}
 }
 
 // Best is the fastest set that this CPU can run.
