@@ -59,22 +59,25 @@ func (h *head) write(out gpu.Output, i, first, hidden int, x []float32, w *headS
 		copy(out.Tokens[first*hidden:], x)
 	}
 	if out.Pooled != nil {
-		h.embed(out.Pooled[i*h.dimensions:][:h.dimensions], x, hidden, w)
+		norm := h.embed(out.Pooled[i*h.dimensions:][:h.dimensions], x, hidden, w)
+		if out.Norms != nil {
+			out.Norms[i] = norm
+		}
 	}
 	if out.Logits != nil {
 		h.classify(out.Logits[i*h.labels:][:h.labels], x, hidden, w)
 	}
 }
 
-// embed pools, projects and normalises.
-func (h *head) embed(v, x []float32, hidden int, w *headScratch) {
+// embed pools, projects and normalises, and returns the length before that.
+func (h *head) embed(v, x []float32, hidden int, w *headScratch) (norm float32) {
 	w.a = grow(w.a, hidden)
 	h.pool(w.a, x, h.pooling)
 	for i := range h.projections {
 		h.apply(&h.projections[i], w)
 	}
 	copy(v, w.a)
-	ref.Normalize(v)
+	return float32(ref.Normalize(v))
 }
 
 func (h *head) classify(logits, x []float32, hidden int, w *headScratch) {

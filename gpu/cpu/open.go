@@ -11,18 +11,45 @@ import (
 // Open loads the model in dir with its tokenizer and starts an embedder on all
 // cores. Close ends it.
 func Open(dir string, o gpu.Options) (*gpu.Scheduler, error) {
+	return OpenModels(o, dir)
+}
+
+// OpenModels starts a scheduler of several models on all cores, which they
+// share. It is the Embedder of the first.
+func OpenModels(o gpu.Options, dirs ...string) (*gpu.Scheduler, error) {
+	var models []gpu.Served
+	for _, dir := range dirs {
+		m, err := load(dir)
+		if err != nil {
+			return nil, errors.Join(err, closeAll(models))
+		}
+		models = append(models, m)
+	}
+	s, err := gpu.NewScheduler(o, models...)
+	if err != nil {
+		return nil, errors.Join(err, closeAll(models))
+	}
+	return s, nil
+}
+
+func load(dir string) (gpu.Served, error) {
 	m, err := model.Load(dir)
 	if err != nil {
-		return nil, err
+		return gpu.Served{}, err
 	}
 	t, err := tokenizer.Load(m.Tokenizer)
 	if err != nil {
-		return nil, err
+		return gpu.Served{}, err
 	}
-	device := New(m, 0)
-	s, err := gpu.NewScheduler(o, gpu.Served{Model: m, Tokenizer: t, Devices: []gpu.Device{device}})
-	if err != nil {
-		return nil, errors.Join(err, device.Close())
+	return gpu.Served{Model: m, Tokenizer: t, Devices: []gpu.Device{New(m, 0)}}, nil
+}
+
+func closeAll(models []gpu.Served) error {
+	var all []error
+	for _, m := range models {
+		for _, d := range m.Devices {
+			all = append(all, d.Close())
+		}
 	}
-	return s, nil
+	return errors.Join(all...)
 }
