@@ -25,6 +25,13 @@ const (
 	Bulk
 )
 
+func (p Priority) String() string {
+	if p == Interactive {
+		return "interactive"
+	}
+	return "bulk"
+}
+
 // Request is texts to embed. Special tokens in them are text like any other.
 type Request struct {
 	Texts        []string

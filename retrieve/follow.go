@@ -21,15 +21,15 @@ const (
 // keeps searches exact.
 func (s *Serving) follow(ctx context.Context) {
 	defer close(s.done)
-	for retry := firstRetry; ctx.Err() == nil; {
+	for retry := firstRetry; ; {
 		err := s.step(ctx)
+		if ctx.Err() != nil {
+			return // that a step ends with it is no failure
+		}
 		s.report(err)
 		if err == nil {
 			retry = firstRetry
 			continue
-		}
-		if ctx.Err() != nil {
-			return
 		}
 		s.log.Error("applying changes failed; trying again", "error", err, "in", retry)
 		sleep(ctx, retry)
@@ -46,8 +46,12 @@ func sleep(ctx context.Context, d time.Duration) {
 	}
 }
 
-// step waits for changes, applies some and publishes them.
+// step waits for changes, applies some and publishes them. A checkpoint that is
+// due comes first: one that failed is not to wait for the next change.
 func (s *Serving) step(ctx context.Context) error {
+	if s.applied-s.flushed >= s.epochsPerFlush {
+		return s.checkpoint(ctx)
+	}
 	if err := s.store.WaitChange(ctx, s.applied); err != nil {
 		return err
 	}
@@ -59,9 +63,6 @@ func (s *Serving) step(ctx context.Context) error {
 		return err
 	}
 	s.advance(changes[len(changes)-1].Epoch)
-	if s.applied-s.flushed >= epochsPerFlush {
-		return s.checkpoint(ctx)
-	}
 	return nil
 }
 
@@ -178,7 +179,7 @@ func (s *Serving) Await(ctx context.Context, epoch uint64) error {
 			return nil
 		}
 		if failure != nil {
-			return fmt.Errorf("the write is stored but not searchable yet: %w", failure)
+			return fmt.Errorf("%w: %w", ErrBehind, failure)
 		}
 		select {
 		case <-moved:

@@ -21,8 +21,11 @@ const (
 	rebuildDocBatch = 256   // documents read from the store at a time when rebuilding
 )
 
-// ErrStopped is returned by waits on a Serving that was closed.
-var ErrStopped = errors.New("serving has stopped")
+// Errors of waits.
+var (
+	ErrStopped = errors.New("serving has stopped")
+	ErrBehind  = errors.New("the write is stored but not searchable yet")
+)
 
 // OpenIndex opens the index of a collection. It returns an empty one (Applied
 // 0) where what was there cannot be used, or is not wanted (fresh).
@@ -38,6 +41,8 @@ type Serving struct {
 
 	stop context.CancelFunc
 	done chan struct{}
+
+	epochsPerFlush uint64
 
 	mu          sync.Mutex
 	collections map[uint32]*collection
@@ -61,7 +66,7 @@ type collection struct {
 // until Close.
 func NewServing(ctx context.Context, st store.Store, open OpenIndex, log *slog.Logger) (*Serving, error) {
 	s := &Serving{
-		store: st, open: open, log: log,
+		store: st, open: open, log: log, epochsPerFlush: epochsPerFlush,
 		collections: map[uint32]*collection{}, names: map[name]*collection{},
 		done: make(chan struct{}), moved: make(chan struct{}),
 	}
@@ -153,6 +158,7 @@ func (s *Serving) openIndex(ctx context.Context, c store.Collection, epoch uint6
 		err = s.replay(ctx, c, ix, epoch)
 	}
 	if errors.Is(err, store.ErrFeedTrimmed) || errors.Is(err, errAhead) {
+		s.log.Warn("the index does not follow the store and is rebuilt", "collection", c.Name, "reason", err)
 		if err = ix.Close(); err == nil {
 			ix, err = s.open(c, true)
 		}

@@ -10,6 +10,7 @@ import (
 
 	"context"
 
+	"sluice/gpu"
 	"sluice/retrieve"
 	"sluice/store"
 )
@@ -106,6 +107,15 @@ func TestEmptyAndBrokenFraming(t *testing.T) {
 	require.Empty(t, d.fake.searched)
 }
 
+// A client that sends a far too large body before it reads sees the answer, not a reset.
+func TestTooLargeBodyIsAnswered(t *testing.T) {
+	d := start(t)
+	d.collection()
+	const size = 16 << 20
+	requireProblem(t, 413, d.raw(fmt.Sprintf("POST /v1/collections/c/search HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nAuthorization: %s\r\nContent-Length: %d\r\n\r\n",
+		bearer("alice"), size)+strings.Repeat("x", size)))
+}
+
 // A body that ends before its Content-Length is not a shorter body.
 func TestTruncatedBody(t *testing.T) {
 	d := start(t)
@@ -183,7 +193,8 @@ func TestBackendErrors(t *testing.T) {
 		err    error
 		status int
 	}{
-		{store.ErrTooManyRows, 409}, {ErrOverloaded, 429}, {ErrUnavailable, 503}, {context.DeadlineExceeded, 504},
+		{store.ErrTooManyRows, 409}, {gpu.ErrOverloaded, 429}, {ErrUnavailable, 503}, {gpu.ErrDevice, 503}, {gpu.ErrClosed, 503},
+		{context.DeadlineExceeded, 504},
 		{syscall.ENOSPC, 507}, {store.ErrLocked, 500}, {fmt.Errorf("row 17 of tenant rival"), 500},
 	}
 	for _, c := range cases {

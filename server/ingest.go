@@ -34,6 +34,7 @@ type ingestion struct {
 	work       []chan job
 	order      chan job
 	results    *pipe
+	start      sync.Once
 	done       chan struct{}
 }
 
@@ -63,7 +64,6 @@ func (s *Server) ingest(q *request, collection string) error {
 	q.http.SetContentType("application/x-ndjson")
 	q.http.Response.ImmediateHeaderFlush = true
 	q.http.Response.SetBodyStream(in, -1)
-	go in.run()
 	return nil
 }
 
@@ -189,8 +189,11 @@ func (in *ingestion) report() {
 	}
 }
 
-// Read gives fasthttp the next results; the client has until the deadline to take them.
+// Read gives fasthttp the next results; the client has until the deadline to
+// take them. The first call starts the work: until then the request's body is
+// still fasthttp's.
 func (in *ingestion) Read(p []byte) (int, error) {
+	in.start.Do(func() { go in.run() })
 	n, err := in.results.Read(p)
 	_ = in.q.http.SetWriteDeadline(time.Now().Add(in.q.s.limits.ReadTimeout))
 	return n, err
@@ -200,6 +203,7 @@ func (in *ingestion) Read(p []byte) (int, error) {
 // done. When the client has gone, the documents under way are cancelled.
 func (in *ingestion) Close() error {
 	in.cancel()
+	in.start.Do(func() { close(in.done) }) // never started
 	in.results.closeRead()
 	select {
 	case <-in.done:

@@ -19,6 +19,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"sluice/client"
+	"sluice/gpu"
 )
 
 const ndjson = "application/x-ndjson"
@@ -63,7 +64,7 @@ func TestBadLinesHarmNoNeighbours(t *testing.T) {
 		case "panics":
 			panic("the-reason")
 		case "overload":
-			return ErrOverloaded
+			return gpu.ErrOverloaded
 		}
 		return nil
 	}
@@ -247,7 +248,7 @@ func TestTruncatedBulk(t *testing.T) {
 func TestBulkClientGone(t *testing.T) {
 	d := start(t)
 	d.collection()
-	entered, gone, cancelled := make(chan struct{}), make(chan struct{}), make(chan struct{})
+	entered, gone, ended := make(chan struct{}), make(chan struct{}), make(chan error, 1)
 	d.fake.onWrite = func(ctx context.Context, one Document) error {
 		if one.Key == "first" {
 			close(entered)
@@ -255,7 +256,7 @@ func TestBulkClientGone(t *testing.T) {
 			return nil
 		}
 		<-ctx.Done()
-		close(cancelled)
+		ended <- ctx.Err()
 		return ctx.Err()
 	}
 	connection := d.dial().(*net.TCPConn)
@@ -266,7 +267,7 @@ func TestBulkClientGone(t *testing.T) {
 	require.NoError(t, connection.SetLinger(0)) // reset
 	require.NoError(t, connection.Close())
 	close(gone)
-	<-cancelled
+	require.ErrorIs(t, <-ended, context.Canceled, "not by its deadline")
 	require.NoError(t, d.stop())
 	require.Empty(t, d.slots)
 }

@@ -137,7 +137,6 @@ func TestReadyzWhileDraining(t *testing.T) {
 // A client that sends its request too slowly is cut off.
 func TestSlowRequests(t *testing.T) {
 	d := start(t, func(s *setup) { s.limits.ReadTimeout = 20 * time.Millisecond })
-	d.collection()
 	requireProblem(t, 408, d.raw("GET /healthz HTTP/1.1\r\nHost: x\r\nX-A: "))
 	requireProblem(t, 408, d.raw(fmt.Sprintf("POST /v1/collections/c/search HTTP/1.1\r\nHost: x\r\nAuthorization: %s\r\n"+
 		"Content-Type: application/json\r\nContent-Length: 20\r\n\r\n{\"que", bearer("alice"))))

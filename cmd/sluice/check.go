@@ -23,7 +23,8 @@ func (c checkCommand) Run(ctx context.Context) error {
 		faults++
 		fmt.Println(fault)
 	}
-	if err := errors.Join(checkStore(ctx, c.Data, report), checkIndexes(c.Data, report)); err != nil {
+	epoch, err := checkStore(ctx, c.Data, report)
+	if err := errors.Join(err, checkIndexes(c.Data, epoch, report)); err != nil {
 		return err
 	}
 	if faults > 0 {
@@ -33,16 +34,18 @@ func (c checkCommand) Run(ctx context.Context) error {
 	return nil
 }
 
-func checkStore(ctx context.Context, data string, report func(string)) error {
+// checkStore returns the store's epoch.
+func checkStore(ctx context.Context, data string, report func(string)) (uint64, error) {
 	st, err := pebble.Open(storeDir(data), pebble.Options{ReadOnly: true})
 	if err != nil {
-		return err
+		return 0, err
 	}
 	err = st.Check(ctx, func(f store.Fault) { report("store: " + f.Where + ": " + f.What) })
-	return errors.Join(err, st.Close())
+	epoch, epochErr := st.Epoch(ctx)
+	return epoch, errors.Join(err, epochErr, st.Close())
 }
 
-func checkIndexes(data string, report func(string)) error {
+func checkIndexes(data string, epoch uint64, report func(string)) error {
 	entries, err := os.ReadDir(indexDir(data))
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
@@ -52,8 +55,12 @@ func checkIndexes(data string, report func(string)) error {
 	}
 	for _, entry := range entries {
 		dir := filepath.Join(indexDir(data), entry.Name())
-		if _, err := local.Check(dir, nil); err != nil {
+		found, err := local.Check(dir, nil)
+		switch {
+		case err != nil:
 			report("index: " + err.Error())
+		case found.Epoch > epoch:
+			report(fmt.Sprintf("store: it is at epoch %d, but the index %s has seen %d: writes are lost, or the store is an older copy", epoch, dir, found.Epoch))
 		}
 	}
 	return nil

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"io/fs"
 	"os"
@@ -8,6 +9,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"sluice/client"
 )
@@ -21,18 +23,20 @@ var formats = map[string]string{
 	".txt": "text",
 }
 
-// skipped is a file that is not sent, and why.
-type skipped struct {
+// unsent is a file that is not sent, and why.
+type unsent struct {
 	path   string
 	reason string
 }
 
 // folder is what a directory has to ingest: slash-separated paths below root,
-// which are the document keys, in lexical order.
+// which are the document keys, in lexical order. What is skipped is no document;
+// what is unreadable may be one.
 type folder struct {
-	root    string
-	files   []string
-	skipped []skipped
+	root       string
+	files      []string
+	skipped    []unsent
+	unreadable []unsent
 }
 
 // readFolder lists a directory. Links are not followed: they could point
@@ -40,15 +44,19 @@ type folder struct {
 func readFolder(root string) (*folder, error) {
 	f := &folder{root: root}
 	err := filepath.WalkDir(root, func(file string, entry fs.DirEntry, err error) error {
-		if err != nil {
+		switch {
+		case err == nil:
+			return f.visit(file, entry)
+		case file == root:
 			return err
 		}
-		return f.visit(file, entry)
+		f.unread(f.key(file), err)
+		return nil
 	})
 	if err != nil {
 		return nil, fmt.Errorf("listing %s: %w", root, err)
 	}
-	if len(f.files)+len(f.skipped) == 0 {
+	if len(f.files)+len(f.skipped)+len(f.unreadable) == 0 {
 		return nil, fmt.Errorf("%s has no files", root)
 	}
 	return f, nil
@@ -56,20 +64,23 @@ func readFolder(root string) (*folder, error) {
 
 func (f *folder) visit(file string, entry fs.DirEntry) error {
 	if file != f.root && strings.HasPrefix(entry.Name(), ".") {
+		f.skip(file, "hidden")
 		if entry.IsDir() {
 			return fs.SkipDir
 		}
-		f.skip(file, "hidden")
 		return nil
 	}
 	if entry.IsDir() {
 		return nil
 	}
-	if reason, err := unfit(entry); err != nil || reason != "" {
+	switch reason, err := unfit(entry); {
+	case err != nil:
+		f.unread(f.key(file), err)
+	case reason != "":
 		f.skip(file, reason)
-		return err
+	default:
+		f.files = append(f.files, f.key(file))
 	}
-	f.files = append(f.files, f.key(file))
 	return nil
 }
 
@@ -97,7 +108,11 @@ func unfit(entry fs.DirEntry) (string, error) {
 func extension(name string) string { return strings.ToLower(path.Ext(name)) }
 
 func (f *folder) skip(file, reason string) {
-	f.skipped = append(f.skipped, skipped{f.key(file), reason})
+	f.skipped = append(f.skipped, unsent{f.key(file), reason})
+}
+
+func (f *folder) unread(key string, err error) {
+	f.unreadable = append(f.unreadable, unsent{key, err.Error()})
 }
 
 func (f *folder) key(file string) string {
@@ -115,8 +130,13 @@ func (f *folder) document(key string) (client.Document, error) {
 		file = f.root
 	}
 	text, err := os.ReadFile(file)
-	if err != nil {
+	switch {
+	case err != nil:
 		return client.Document{}, err
+	case !utf8.ValidString(key): // JSON would have other characters in the place of the bad bytes
+		return client.Document{}, errors.New("its name is not valid UTF-8")
+	case !utf8.Valid(text):
+		return client.Document{}, errors.New("it is not valid UTF-8; convert it")
 	}
 	return client.Document{Key: key, Format: formats[extension(key)], Text: string(text)}, nil
 }

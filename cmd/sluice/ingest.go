@@ -61,16 +61,19 @@ func (c ingestCommand) send(ctx context.Context, api *client.Client, files *fold
 		out.add(r)
 		return bar.Add(1)
 	})
+	for _, u := range files.unreadable {
+		out.add(client.WriteResult{Key: u.path, Status: "failed", Error: &client.Problem{Title: u.reason}})
+	}
 	return out, err
 }
 
-// documents yields what the files hold; one that cannot be read is skipped and said.
+// documents yields what the files hold; one that cannot be read is noted.
 func (c ingestCommand) documents(files *folder) iter.Seq2[client.Document, error] {
 	return func(yield func(client.Document, error) bool) {
 		for _, key := range files.files {
 			d, err := files.document(key)
 			if err != nil {
-				files.skipped = append(files.skipped, skipped{key, err.Error()})
+				files.unread(key, err)
 				continue
 			}
 			if !yield(c.labelled(d), nil) {

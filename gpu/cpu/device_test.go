@@ -166,12 +166,34 @@ func TestTeamDoesEveryTaskOnce(t *testing.T) {
 	}
 }
 
+// A panic reaches the caller from whichever goroutine, and the team goes on.
+func TestTeamPanics(t *testing.T) {
+	for _, size := range []int{1, 2, 5} {
+		team := newTeam(size)
+		for range 20 {
+			func() {
+				defer func() { require.Contains(t, recover(), "task 3") }()
+				team.run(10, func(_, task int) {
+					if task == 3 {
+						panic("task 3")
+					}
+				})
+				t.Error("no panic")
+			}()
+			var done atomic.Int32
+			team.run(10, func(int, int) { done.Add(1) })
+			require.EqualValues(t, 10, done.Load())
+		}
+		team.close()
+	}
+}
+
 // From text to vector, through the scheduler.
 func TestEndToEnd(t *testing.T) {
 	const name = "bert_e2e_wordpiece_cased"
 	s, err := Open(filepath.Join(modelsDir, name), gpu.Options{BatchTokens: 40})
 	require.NoError(t, err)
-	defer s.Close()
+	defer func() { require.NoError(t, s.Close(t.Context())) }()
 	data, err := os.ReadFile(filepath.Join(modelsDir, name, "cases.json"))
 	require.NoError(t, err)
 	var file struct{ Cases []struct{ Text string } }

@@ -327,6 +327,24 @@ func compare(t *testing.T, ix index.Index, o *oracle, c *Corpus, where string) {
 	for range 3 {
 		compareReader(t, r, o, c, where)
 	}
+	compareHolds(t, ix, o, where)
+}
+
+// compareHolds asks for every row that is there, and for those next to it.
+func compareHolds(t *testing.T, ix index.Index, o *oracle, where string) {
+	t.Helper()
+	for ordinal := range uint32(ordinals) {
+		rows := map[uint32]bool{}
+		for _, r := range o.documents[ordinal].Rows {
+			rows[r.Row] = true
+		}
+		for row := range rows {
+			for _, asked := range []uint32{row, row + 1, row - 1} {
+				require.Equal(t, rows[asked], ix.Holds(ordinal, asked), "%s: document %d, row %d", where, ordinal, asked)
+			}
+			require.False(t, ix.Holds(ordinal+ordinals, row), "%s: row %d of another document", where, row)
+		}
+	}
 }
 
 func compareReader(t *testing.T, r index.Reader, o *oracle, c *Corpus, where string) {

@@ -350,3 +350,15 @@ func TestConfiguredAttributes(t *testing.T) {
 	_, err = configured(p)
 	require.ErrorContains(t, err, "ratio")
 }
+
+// A key verifies its own algorithm only; the JWT library has a like check of its own.
+func TestKeysArePinned(t *testing.T) {
+	i := newIssuer(t)
+	own := map[string]any{"HS256": []byte(secret), "RS256": &i.rsa.PublicKey, "EdDSA": i.ed.Public()}
+	for algorithm, key := range own {
+		for _, a := range []string{"HS256", "RS256", "EdDSA", "PS256", "none"} {
+			require.Equal(t, a == algorithm, verifies(key, a), "%s with a key for %s", a, algorithm)
+		}
+	}
+	require.False(t, verifies("a string", "HS256"))
+}

@@ -33,6 +33,7 @@ func Run(t *testing.T, home Home) {
 		"content":             testContent,
 		"content and access":  testAccessForms,
 		"commit refused":      testCommitRefused,
+		"vectors needed":      testVectorsNeeded,
 		"keys":                testKeys,
 		"delete":              testDelete,
 		"set access":          testSetAccess,

@@ -69,6 +69,32 @@ func testCommit(t *testing.T, f *fixture) {
 	}
 }
 
+// testVectorsNeeded commits without vectors: possible exactly where the content is there.
+func testVectorsNeeded(t *testing.T, f *fixture) {
+	c, whole := f.collection("acme", "docs"), version("a", "a text", 2)
+	bare := func(change func(*store.Version)) store.Version {
+		v := whole
+		v.Vectors, v.Dimensions = nil, 0
+		change(&v)
+		return v
+	}
+	refused := func(v store.Version) {
+		before := f.epoch()
+		_, err := f.Commit(f.ctx, c, v)
+		require.ErrorIs(t, err, store.ErrVectorsNeeded)
+		require.Equal(t, before, f.epoch())
+	}
+	refused(bare(func(*store.Version) {}))
+	first := f.commit(c, whole)
+	require.True(t, f.commit(c, bare(func(*store.Version) {})).Unchanged)
+	changed := f.commit(c, bare(func(v *store.Version) { v.Access = readableBy("bob") }))
+	require.True(t, changed.AccessOnly)
+	refused(bare(func(v *store.Version) { v.Identity[0]++ }))
+	refused(bare(func(v *store.Version) { v.Chunker = "markdown/2" }))
+	refused(bare(func(v *store.Version) { v.Model = "m2" }))
+	equal(t, contentOf(changed.Record, whole), f.content(c, first.Ordinal))
+}
+
 func testContent(t *testing.T, f *fixture) {
 	c := f.collection("acme", "docs")
 	big := version("big", strings.Repeat("a large text, and compressible. ", 100_000), 2000)
@@ -226,7 +252,7 @@ func testSetAccess(t *testing.T, f *fixture) {
 	require.NoError(t, err)
 	want := r.Record
 	want.Access, want.Epoch, want.Updated = readableBy("bob"), r.Epoch+1, got.Updated
-	equal(t, store.Receipt{Record: want}, got)
+	equal(t, store.Receipt{Record: want, AccessOnly: true}, got)
 	equal(t, contentOf(want, v), f.content(c, r.Ordinal))
 	equal(t, []store.Change{{Epoch: want.Epoch, Kind: store.DocumentChanged, Collection: c, Ordinal: r.Ordinal}}, f.changes(r.Epoch))
 

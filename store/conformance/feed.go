@@ -243,15 +243,15 @@ func testCloseEndsWaits(t *testing.T, f *fixture) {
 	ctx, cancel := soon(f.ctx)
 	defer cancel()
 	c := f.collection("acme", "docs")
-	waiting := make(chan error)
-	go func() { waiting <- f.WaitChange(ctx, 1<<40) }()
+	waiting, s := make(chan error), f.Store
+	go func() { waiting <- s.WaitChange(ctx, 1<<40) }()
 	acknowledged := make(chan []string)
 	for w := range 4 {
 		go func() {
 			var keys []string
 			for i := 0; ; i++ {
 				key := fmt.Sprint(w, " ", i)
-				if _, err := f.Commit(ctx, c, version(key, key, 1)); err != nil {
+				if _, err := s.Commit(ctx, c, version(key, key, 1)); err != nil {
 					acknowledged <- keys
 					return
 				}
@@ -262,7 +262,6 @@ func testCloseEndsWaits(t *testing.T, f *fixture) {
 	require.NoError(t, f.WaitChange(ctx, 20))
 	require.NoError(t, f.Close())
 	require.ErrorIs(t, <-waiting, store.ErrClosed)
-	closed := f.Store
 	f.Store = nil
 	f.reopen()
 	for range 4 {
@@ -271,7 +270,7 @@ func testCloseEndsWaits(t *testing.T, f *fixture) {
 			require.NoError(t, err, key)
 		}
 	}
-	require.ErrorIs(t, closed.Close(), store.ErrClosed)
+	require.ErrorIs(t, s.Close(), store.ErrClosed)
 }
 
 func testReopen(t *testing.T, f *fixture) {

@@ -187,7 +187,7 @@ func (m *model) accessed(t *rapid.T, at place, access filter.Access, got store.R
 		d.Access, d.Updated = access, got.Updated
 		d.Epoch = m.changed(store.DocumentChanged, at.collection, d.Ordinal)
 	}
-	equal(t, store.Receipt{Record: d.Record, Unchanged: unchanged}, got)
+	equal(t, store.Receipt{Record: d.Record, Unchanged: unchanged, AccessOnly: !unchanged}, got)
 }
 
 func (m *model) setAccess(t *rapid.T) {

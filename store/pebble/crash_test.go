@@ -23,7 +23,7 @@ import (
 
 var (
 	crashSeed = flag.Uint64("crash.seed", 1, "seed of the crash tests")
-	crashRuns = flag.Int("crash.runs", 15, "runs of the crash test, with a few dozen crashes each")
+	crashRuns = flag.Int("crash.runs", 8, "runs of the crash test, with a few dozen crashes each")
 )
 
 // testVersion makes a version with a text, of some chunks with vectors that follow from it.

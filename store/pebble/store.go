@@ -221,12 +221,21 @@ func (s *Store) Close() error {
 	close(s.writes)
 	err := s.guard.run(func() error {
 		s.workers.Wait()
-		return errors.Join(s.db.Close(), s.codec.close())
+		return errors.Join(s.flush(), s.db.Close(), s.codec.close())
 	})
 	if err = errors.Join(err, s.lock.Close()); err != nil {
 		return fmt.Errorf("closing the store: %w", err)
 	}
 	return nil
+}
+
+// flush moves what is only in the log into tables. Damage of a table is always
+// noticed; a log that is damaged near its end looks like one that a crash cut short.
+func (s *Store) flush() error {
+	if s.readOnly {
+		return nil
+	}
+	return s.db.Flush()
 }
 
 // enter begins a call; if it returns nil, end it with s.use.RUnlock.
