@@ -159,19 +159,19 @@ func TestInfo(t *testing.T) {
 	require.Equal(t, Info{Model: "bert_e2e_wordpiece_cased", Dimensions: 2, MaxTokens: 64, Precision: "fake"}, info)
 }
 
-// A query that comes while a bulk call runs is in the very next batch.
+// A call that comes while another runs is in the very next batch, and neither
+// keeps the other out.
 func TestCallsTakeTurns(t *testing.T) {
 	d := &fakeDevice{entered: make(chan struct{}), proceed: make(chan struct{})}
 	s := start(t, d, Options{BatchTokens: 12}) // four one-word texts
-	bulk, query := make(chan error, 1), make(chan error, 1)
+	bulk, other := make(chan error, 1), make(chan error, 1)
 	go func() { _, err := s.Embed(t.Context(), repeat(word, 12)); bulk <- err }()
 	<-d.entered
-	go func() { _, err := s.Embed(t.Context(), []string{"a a"}); query <- err }()
+	go func() { _, err := s.Embed(t.Context(), repeat("a a", 4)); other <- err }()
 	waitForCalls(s, 2)
 	d.proceed <- struct{}{}
 	<-d.entered
-	d.proceed <- struct{}{}
-	require.NoError(t, <-query)
+	require.Contains(t, d.seen()[1], 3)
 	require.Contains(t, d.seen()[1], 4)
 	go func() {
 		for range d.entered {
@@ -179,6 +179,7 @@ func TestCallsTakeTurns(t *testing.T) {
 	}()
 	close(d.proceed)
 	require.NoError(t, <-bulk)
+	require.NoError(t, <-other)
 	close(d.entered)
 }
 

@@ -245,3 +245,25 @@ func TestNoSuchModel(t *testing.T) {
 	require.ErrorIs(t, err, os.ErrNotExist)
 	require.ErrorContains(t, err, "loading model nothing")
 }
+
+// FuzzParseConfig: what is accepted can size buffers and divide into heads.
+func FuzzParseConfig(f *testing.F) {
+	for _, name := range []string{"bert", "bert_gelu_tanh_h48"} {
+		data, err := os.ReadFile(filepath.Join("testdata", name, "config.json"))
+		require.NoError(f, err)
+		f.Add(data)
+	}
+	f.Add([]byte(`{"model_type":"bert","hidden_size":-1,"num_attention_heads":0}`))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		c, err := ParseConfig(data)
+		if err != nil {
+			return
+		}
+		require.Positive(t, c.HeadSize())
+		require.Equal(t, c.Hidden, c.HeadSize()*c.Heads)
+		require.NotEmpty(t, c.Activation)
+		for _, size := range []int{c.Layers, c.Intermediate, c.Vocabulary, c.Positions, c.Types} {
+			require.Positive(t, size)
+		}
+	})
+}

@@ -33,12 +33,12 @@ func TestBatchesChangeNothing(t *testing.T) {
 			one, many := newDevice(m, 1, kernels), newDevice(m, 3, kernels)
 			defer one.Close()
 			defer many.Close()
-			cases := randomCases(r, 40, m.Config)
+			cases := randomCases(r, 15, m.Config)
 			alone := make([][]float32, len(cases))
 			for i := range cases {
 				alone[i] = embed(t, one, cases[i])
 			}
-			for range 30 {
+			for range 10 {
 				order := r.Perm(len(cases))[:1+r.IntN(len(cases))]
 				var batch []goldenCase
 				for _, i := range order {

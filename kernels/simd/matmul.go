@@ -41,7 +41,8 @@ func (s *Set) tileAt(c []float32, start, ldc int, a []float32, lda, rows int, m 
 	}
 }
 
-// pad copies the last rows of a and adds zero rows up to a whole tile.
+// pad copies the last rows of a to where a whole tile can be read. Whatever
+// lies in the rows after them: their products are not used.
 func (e *Edge) pad(a []float32, lda, rows, depth int) []float32 {
 	if size := TileRows * depth; cap(e.a) < size {
 		e.a = make([]float32, size)
@@ -50,6 +51,5 @@ func (e *Edge) pad(a []float32, lda, rows, depth int) []float32 {
 	for row := range rows {
 		copy(e.a[row*depth:(row+1)*depth], a[row*lda:])
 	}
-	clear(e.a[rows*depth:])
 	return e.a
 }

@@ -14,20 +14,22 @@ import (
 
 const (
 	connectTimeout = 5 * time.Second  // an unreachable hub is noticed this fast
-	stallTimeout   = 30 * time.Second // without a byte
+	answerTimeout  = 10 * time.Second // until the headers of an answer
+	stallTimeout   = 30 * time.Second // without a byte of the body
 	attempts       = 4                // each continues where the last one stopped
 	partSuffix     = ".part"          // of a file whose checksum is not known yet
 )
 
-// errStatus is an answer that another attempt would not change.
-var errStatus = errors.New("refused")
+// errNoFile means that no part of the file came: the hub is out of reach, or
+// says no. Another attempt at once would change nothing.
+var errNoFile = errors.New("no answer with the file")
 
 func newClient() *http.Client {
 	return &http.Client{Transport: &http.Transport{
 		Proxy:                 http.ProxyFromEnvironment,
 		DialContext:           (&net.Dialer{Timeout: connectTimeout}).DialContext,
 		TLSHandshakeTimeout:   connectTimeout,
-		ResponseHeaderTimeout: stallTimeout,
+		ResponseHeaderTimeout: answerTimeout,
 		IdleConnTimeout:       stallTimeout,
 		ForceAttemptHTTP2:     true,
 	}}
@@ -88,17 +90,11 @@ func downloadPart(ctx context.Context, client *http.Client, url, part string, si
 		return err
 	}
 	for range attempts {
-		if err = w.attempt(ctx, client, url, size); err == nil || errors.Is(err, errStatus) || isDial(err) || ctx.Err() != nil {
+		if err = w.attempt(ctx, client, url, size); err == nil || errors.Is(err, errNoFile) {
 			break
 		}
 	}
 	return errors.Join(err, file.Sync())
-}
-
-// isDial tells a server that cannot be reached from one that broke off.
-func isDial(err error) bool {
-	var op *net.OpError
-	return errors.As(err, &op) && op.Op == "dial"
 }
 
 // countingWriter appends to a part file and reports what it holds.
@@ -190,7 +186,7 @@ func get(ctx context.Context, client *http.Client, url string, offset int64) (*h
 	}
 	resp, err := client.Do(req)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("%w: %w", errNoFile, err)
 	}
 	var start int64
 	_, _ = fmt.Sscanf(resp.Header.Get("Content-Range"), "bytes %d-", &start)
@@ -199,7 +195,7 @@ func get(ctx context.Context, client *http.Client, url string, offset int64) (*h
 	case resp.StatusCode == http.StatusPartialContent && start == offset:
 	default:
 		resp.Body.Close()
-		return nil, fmt.Errorf("HTTP %s: %w", resp.Status, errStatus)
+		return nil, fmt.Errorf("%w: HTTP %s", errNoFile, resp.Status)
 	}
 	return resp, nil
 }

