@@ -1,4 +1,5 @@
 // Package chunk cuts a document's text into what is embedded and found.
+// docs/formats/chunks.md states the rules of each version.
 package chunk
 
 import "strings"

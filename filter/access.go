@@ -2,26 +2,6 @@ package filter
 
 import "time"
 
-// Reader names one reader of a document: "user:<subject>", "group:<name>" or "public".
-type Reader string
-
-// Public admits every principal of the tenant (policies still apply).
-const Public Reader = "public"
-
-// User returns the Reader for one subject.
-func User(subject string) Reader { return Reader("user:" + subject) }
-
-// Group returns the Reader for one group.
-func Group(name string) Reader { return Reader("group:" + name) }
-
-// Readers lists who may read a document. The zero value admits nobody; a
-// document that declares no readers at all has Undeclared set and is left to
-// the policies.
-type Readers struct {
-	Undeclared bool
-	List       []Reader
-}
-
 // Access is a document's access row: all that decides who may read it, and
 // where and when it applies.
 type Access struct {

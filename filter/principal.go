@@ -1,5 +1,11 @@
 package filter
 
+import (
+	"crypto/sha256"
+	"encoding/binary"
+	"slices"
+)
+
 // Principal is who asks. Tenant comes from the identity, never from a request.
 type Principal struct {
 	Tenant     string
@@ -8,7 +14,53 @@ type Principal struct {
 	Attributes Attributes
 }
 
-// Attributes are what policies see of a principal or a document. Values are
-// string, bool, int64 or []string (a set: sorted, without duplicates).
-// A null is the absence of its key.
-type Attributes map[string]any
+// Digest is the SHA-256 of an injective encoding of tenant, subject, set of
+// groups and attributes: equal digests mean the same authority.
+func (p Principal) Digest() [32]byte {
+	encoded := appendText(nil, p.Tenant)
+	encoded = appendText(encoded, p.Subject)
+	encoded = appendTexts(encoded, p.Groups)
+	encoded = p.Attributes.AppendCanonical(encoded)
+	return sha256.Sum256(encoded)
+}
+
+// known reports whether the identity says who asks. An unknown principal is
+// admitted to nothing, not even to what is public.
+func (p Principal) known() bool { return p.Tenant != "" && p.Subject != "" }
+
+// names returns the readers that this principal is.
+func (p Principal) names() []Reader {
+	names := make([]Reader, 0, len(p.Groups)+2)
+	names = append(names, Public, User(p.Subject))
+	for _, group := range p.Groups {
+		names = append(names, Group(group))
+	}
+	return names
+}
+
+// appendText appends one string, its length first.
+func appendText(dst []byte, text string) []byte {
+	dst = binary.AppendUvarint(dst, uint64(len(text)))
+	return append(dst, text...)
+}
+
+// appendTexts appends a set of strings: sorted, without duplicates, their number first.
+func appendTexts(dst []byte, texts []string) []byte {
+	if !sortedSet(texts) {
+		texts = slices.Compact(slices.Sorted(slices.Values(texts)))
+	}
+	dst = binary.AppendUvarint(dst, uint64(len(texts)))
+	for _, text := range texts {
+		dst = appendText(dst, text)
+	}
+	return dst
+}
+
+func sortedSet(texts []string) bool {
+	for i := 1; i < len(texts); i++ {
+		if texts[i-1] >= texts[i] {
+			return false
+		}
+	}
+	return true
+}

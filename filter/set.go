@@ -50,3 +50,55 @@ func (s Set) Each(yield func(uint32) bool) {
 		s.bitmap.Iterate(yield)
 	}
 }
+
+// From returns a range function over the admitted ordinals from the given one
+// on, ascending.
+func (s Set) From(ordinal uint32) func(yield func(uint32) bool) {
+	return func(yield func(uint32) bool) {
+		if s.bitmap == nil {
+			return
+		}
+		it := s.bitmap.Iterator()
+		for it.AdvanceIfNeeded(ordinal); it.HasNext(); {
+			if !yield(it.Next()) {
+				return
+			}
+		}
+	}
+}
+
+// IsEmpty reports whether no ordinal is admitted.
+func (s Set) IsEmpty() bool { return s.bitmap == nil || s.bitmap.IsEmpty() }
+
+// Equal reports whether both sets admit the same ordinals.
+func (s Set) Equal(other Set) bool {
+	if s.bitmap == nil || other.bitmap == nil {
+		return s.IsEmpty() && other.IsEmpty()
+	}
+	return s.bitmap.Equals(other.bitmap)
+}
+
+// Bitmap returns a copy that the caller may change.
+func (s Set) Bitmap() *roaring.Bitmap {
+	if s.bitmap == nil {
+		return roaring.New()
+	}
+	return s.bitmap.Clone()
+}
+
+// Many returns an iterator that fills a buffer with ordinals in ascending
+// order: the fastest way through a large set.
+func (s Set) Many() roaring.ManyIntIterable {
+	if s.bitmap == nil {
+		return roaring.New().ManyIterator()
+	}
+	return s.bitmap.ManyIterator()
+}
+
+// IntersectionLen returns how many ordinals of the bitmap are admitted.
+func (s Set) IntersectionLen(bitmap *roaring.Bitmap) int {
+	if s.bitmap == nil {
+		return 0
+	}
+	return int(s.bitmap.AndCardinality(bitmap))
+}

@@ -5,9 +5,22 @@ package index
 
 import (
 	"context"
+	"errors"
 
 	"sluice/filter"
 )
+
+// Errors callers branch on.
+var (
+	ErrInvalid     = errors.New("invalid")
+	ErrClosed      = errors.New("the index is closed")
+	ErrRebuild     = errors.New("the index must be rebuilt from the store")
+	ErrNewerFormat = errors.New("the index was written by a newer version")
+)
+
+// MaxQueryBytes is the longest text that Lexical takes. A longer one is
+// refused, not cut: nothing is truncated in silence.
+const MaxQueryBytes = 64 << 10
 
 // Row is one chunk as the index sees it.
 type Row struct {
@@ -16,14 +29,19 @@ type Row struct {
 	Vector []float32 // unit length
 }
 
-// Document is all rows of the present version of one document.
+// Document is all rows of the present version of one document, ascending by
+// row number. One without rows is known to the index but never found.
 type Document struct {
 	Ordinal uint32
 	Rows    []Row
 }
 
 // Batch brings an index from one epoch to a later one. Each ordinal occurs at
-// most once over Put and Delete. Put replaces what the index had of the ordinal.
+// most once over Put and Delete. Put replaces what the index had of the ordinal,
+// so that applying a batch twice is harmless.
+//
+// Epoch 0 marks a part of a rebuild: it is searchable at once, but a restart
+// before a batch with an epoch finds an empty index.
 type Batch struct {
 	Epoch  uint64
 	Put    []Document
@@ -37,10 +55,17 @@ type Hit struct {
 	Score   float32
 }
 
-// Index holds one generation of one collection.
+// Index holds one generation of one collection. Its methods are safe for
+// concurrent use.
 type Index interface {
-	// Apply makes a batch visible: a Reader taken later sees all of it, one taken before none.
+	// Apply makes a batch visible: a Reader taken later sees all of it, one taken
+	// before none. An error means that nothing of it was applied. ErrInvalid: an
+	// ordinal given twice, rows out of order, a vector that is not finite or of
+	// other dimensions, an epoch before the last batch's.
 	Apply(ctx context.Context, b Batch) error
+	// Holds reports whether the row is live and belongs to the ordinal. Row
+	// numbers are never used again, so then the index has that version whole.
+	Holds(ordinal, row uint32) bool
 	// Applied returns the epoch the index has durably reached: after a restart
 	// the feed is replayed from there. 0: rebuild from the documents.
 	Applied() uint64
@@ -48,15 +73,19 @@ type Index interface {
 	Reader() (Reader, error)
 	// Flush makes what was applied durable (Applied then is the last batch's epoch).
 	Flush(ctx context.Context) error
+	// Close releases the index without flushing it; open Readers stay valid.
 	Close() error
 }
 
-// Reader answers queries over one consistent state.
+// Reader answers queries over one consistent state. Its methods are safe for
+// concurrent use. k < 1 finds nothing.
 type Reader interface {
-	// Dense returns the k rows of allowed documents nearest to vector by inner product, best first.
+	// Dense returns the k rows of allowed documents nearest to vector by inner
+	// product, best first. ErrInvalid: a vector not finite or of other dimensions.
 	Dense(ctx context.Context, allowed filter.Set, vector []float32, k int) ([]Hit, error)
 	// Lexical returns the k best rows of allowed documents by BM25 with the
-	// statistics of the allowed documents only. Rows without any query term are not hits.
+	// statistics of the allowed documents only. Rows without any query term are
+	// not hits. ErrInvalid: a text longer than MaxQueryBytes.
 	Lexical(ctx context.Context, allowed filter.Set, text string, k int) ([]Hit, error)
 	Close()
 }

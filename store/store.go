@@ -19,10 +19,20 @@ var (
 	ErrLocked         = errors.New("the data directory is in use by another process")
 	ErrNewerFormat    = errors.New("the data directory was written by a newer version")
 	ErrFeedTrimmed    = errors.New("the change feed no longer reaches back that far; rebuild from the documents")
-	ErrConflict       = errors.New("the document changed meanwhile")
+	ErrVectorsNeeded  = errors.New("the content is new; its vectors are needed")
 	ErrTooManyRows    = errors.New("the collection has used all of its row numbers; reindex it")
 	ErrInvalid        = errors.New("invalid")
 	ErrSettingsDiffer = errors.New("the collection exists with other settings")
+	ErrClosed         = errors.New("the store is closed")
+	ErrReadOnly       = errors.New("the store is open for reading only")
+	ErrCorrupt        = errors.New("stored data is damaged; run `sluice check` on the data directory and restore it from a backup")
+	ErrFailed         = errors.New("the store has stopped after a failed write to disk; make room or repair the disk and restart: nothing acknowledged is lost")
+)
+
+// Bounds on what a home of the store must take.
+const (
+	MaxKeyBytes     = 4 << 10 // a document key, a tenant, a collection name
+	MaxVersionBytes = 1 << 30 // text, headings and vectors of one version together
 )
 
 // Settings of a collection. They are fixed when it is created.
@@ -68,7 +78,8 @@ type Content struct {
 }
 
 // Version is what a write brings: a document ready to be committed. The store
-// gives it its ordinal, version number, rows and epoch.
+// gives it its ordinal, version number, rows and epoch. Version.Validate states
+// what is refused.
 type Version struct {
 	Key        string
 	Title      string
@@ -86,8 +97,9 @@ type Version struct {
 // Receipt says what a write did. The write is durable when it is returned.
 type Receipt struct {
 	Record
-	Created   bool // the key was new
-	Unchanged bool // nothing was written
+	Created    bool // the key was new
+	Unchanged  bool // nothing was written
+	AccessOnly bool // the content was there already; its access changed
 }
 
 // ChangeKind says what a Change is about.
@@ -116,7 +128,12 @@ type PolicySource struct {
 }
 
 // Store is the contract. Every method is safe for concurrent use. Each write
-// is one atomic, durable step that grows the epoch by one.
+// is one atomic, durable step that grows the epoch by one; Trim is none.
+//
+// A write whose context ends while it waits may still happen. Reads may see a
+// write shortly before it is durable; Epoch, Changes and WaitChange never do,
+// and a write that changes nothing returns only when what it saw is durable.
+// Access rows come back in the form that NormalAccess gives them.
 type Store interface {
 	// CreateCollection creates it, or returns the one that exists (created false).
 	// Other settings than those it was created with: ErrSettingsDiffer.
@@ -124,13 +141,19 @@ type Store interface {
 	Collection(ctx context.Context, tenant, name string) (Collection, error)
 	Collections(ctx context.Context) ([]Collection, error)
 
-	// Commit creates or replaces a document. The same identity, chunker, model
-	// and access as what is there: nothing is written and the receipt says so.
+	// Commit creates or replaces a document. The version grows only with the
+	// identity; the same identity by another chunker or model gets new rows under
+	// the same version. The same identity, chunker and model with other access
+	// changes the access only; with the same access nothing is written and the
+	// receipt says so. Such a version may lack its Vectors; one with new content
+	// may not: ErrVectorsNeeded. ErrNotFound: no such collection.
 	Commit(ctx context.Context, collection uint32, v Version) (Receipt, error)
 	// SetAccess replaces the access row; it does not grow the version.
-	// change is given the present row and returns the new one; it must not block.
+	// change is given the present row and returns the new one; it must not block,
+	// and is called again if the document changes meanwhile.
 	SetAccess(ctx context.Context, collection uint32, key string, change func(filter.Access) (filter.Access, error)) (Receipt, error)
 	// Delete removes the document with its content. ErrNotFound if there is none.
+	// The receipt's record is the removed one, with the epoch of its removal.
 	Delete(ctx context.Context, collection uint32, key string) (Receipt, error)
 
 	Lookup(ctx context.Context, collection uint32, key string) (Record, error)
@@ -141,6 +164,8 @@ type Store interface {
 	// Vectors are loaded only if withVectors.
 	Content(ctx context.Context, collection uint32, ordinal uint32, withVectors bool) (Content, error)
 	// Scan yields the records in ascending order of ordinal, from the one given on.
+	// It reads in pages and holds nothing between them: a document that changes
+	// during a scan comes in its old or new state.
 	Scan(ctx context.Context, collection uint32, from uint32) iter.Seq2[Record, error]
 
 	// SetPolicies puts the Cedar text in force, if it differs from the present one.
@@ -148,12 +173,27 @@ type Store interface {
 	Policies(ctx context.Context) (PolicySource, error)
 
 	Epoch(ctx context.Context) (uint64, error)
-	// Changes returns up to limit changes with an epoch greater than after, in order.
+	// Changes returns up to limit (> 0) changes with an epoch greater than after,
+	// in order and without gaps. ErrFeedTrimmed if some of them are forgotten.
 	Changes(ctx context.Context, after uint64, limit int) ([]Change, error)
 	// WaitChange blocks until the epoch is greater than after.
 	WaitChange(ctx context.Context, after uint64) error
 	// Trim forgets changes with an epoch ≤ upTo.
 	Trim(ctx context.Context, upTo uint64) error
 
+	// Close waits for the calls under way; later ones give ErrClosed.
 	Close() error
+}
+
+// Fault is one thing wrong with stored data.
+type Fault struct {
+	Where string // e.g. "collection 1 document 7 content"
+	What  string
+}
+
+// Checker is a store that can verify itself.
+type Checker interface {
+	// Check reads everything, verifies every checksum and cross reference, and
+	// reports each fault. It writes nothing. Its error says that it could not go on.
+	Check(ctx context.Context, report func(Fault)) error
 }

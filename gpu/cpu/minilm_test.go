@@ -188,7 +188,7 @@ func TestMiniLMAgainstPublishedVectors(t *testing.T) {
 		}
 		compared++
 		v := embed(t, d, goldenCase{e.IDs, e.TypeIDs})
-		require.Greater(t, ref.Dot(v, want[i*384:(i+1)*384]), 0.999999, "record %d", i)
+		require.InDelta(t, 1, ref.Dot(v, want[i*384:(i+1)*384]), 1e-6, "record %d", i)
 	}
 }
 

@@ -1,0 +1,92 @@
+package chunk
+
+import (
+	"strings"
+	"unicode"
+
+	"sluice/document"
+)
+
+// packer fills chunks with neighbouring parts of one section, each as full as
+// the limits allow.
+type packer struct {
+	*walk
+	path   []string
+	pieces int // limit of a chunk beside its path
+
+	start, end int // of the chunk under way; none if they are equal
+	size       size
+}
+
+// block packs a block: whole where it fits, else by its parts.
+func (p *packer) block(b *document.Block) {
+	if p.whole(b.Start, b.End) {
+		return
+	}
+	switch b.Kind {
+	case document.Table, document.Code, document.Metadata:
+		p.cut(b.Start, b.End, line, word, prefix(p.pieces))
+	case document.List, document.Item, document.Quote:
+		p.children(b)
+	default:
+		p.cut(b.Start, b.End, sentence, word, prefix(p.pieces))
+	}
+}
+
+// children packs a container: the marks before its first child, then the
+// children, which leave out nothing else.
+func (p *packer) children(b *document.Block) {
+	first := b.End
+	if len(b.Children) > 0 {
+		first = b.Children[0].Start
+	}
+	p.cut(b.Start, first, line, word, prefix(p.pieces))
+	for _, c := range b.Children {
+		p.block(c)
+	}
+}
+
+// cut packs [start, end) in the parts that the first splitter makes, and what
+// does not fit of these in the parts that the next one makes.
+func (p *packer) cut(start, end int, by ...splitter) {
+	for start < end {
+		until := start + by[0](p.text[start:end])
+		if !p.whole(start, until) {
+			p.cut(start, until, by[1:]...)
+		}
+		start = until
+	}
+}
+
+// whole packs [start, end) in one piece and says whether that was possible.
+func (p *packer) whole(start, end int) bool {
+	s := strings.TrimLeftFunc(p.text[start:end], unicode.IsSpace)
+	start = end - len(s)
+	s = strings.TrimRightFunc(s, unicode.IsSpace)
+	size := measure(s, p.pieces)
+	if !size.fits(len(s), p.pieces) {
+		return false
+	}
+	if s != "" {
+		p.add(start, start+len(s), size)
+	}
+	return true
+}
+
+// add puts a part that fits into the chunk under way, or begins one with it.
+func (p *packer) add(start, end int, s size) {
+	if sum := p.size.plus(s); p.start < p.end && sum.fits(end-p.start, p.pieces) {
+		p.end, p.size = end, sum
+		return
+	}
+	p.flush()
+	p.start, p.end, p.size = start, end, s
+}
+
+// flush ends the chunk under way.
+func (p *packer) flush() {
+	if p.start < p.end {
+		p.chunks = append(p.chunks, Chunk{Start: p.start, End: p.end, Headings: p.path})
+	}
+	p.start, p.end, p.size = 0, 0, size{}
+}

@@ -1,0 +1,71 @@
+package main
+
+import (
+	"context"
+
+	"sluice/filter"
+	"sluice/gpu"
+	"sluice/ingest"
+	"sluice/retrieve"
+	"sluice/server"
+	"sluice/store"
+)
+
+// backend is what the server serves: the two ways through the house.
+type backend struct {
+	engine   *retrieve.Engine
+	writer   *ingest.Writer
+	embedder gpu.Embedder
+	serving  *retrieve.Serving
+}
+
+var _ server.Backend = (*backend)(nil)
+
+func (b *backend) CreateCollection(ctx context.Context, p filter.Principal, name string, settings store.Settings) (store.Collection, bool, error) {
+	return b.writer.CreateCollection(ctx, p.Tenant, name, settings)
+}
+
+func (b *backend) Collection(ctx context.Context, p filter.Principal, name string) (store.Collection, error) {
+	return b.writer.Collection(ctx, p.Tenant, name)
+}
+
+func (b *backend) Write(ctx context.Context, p filter.Principal, collection string, d server.Document) (server.Written, error) {
+	out, err := b.writer.Write(ctx, p.Tenant, collection, ingest.Document{
+		Key: d.Key, Title: d.Title, Format: d.Format, Text: []byte(d.Text), Access: d.Access,
+	})
+	return server.Written{Receipt: out.Receipt, AccessOnly: out.AccessOnly, Truncated: out.Truncated}, err
+}
+
+func (b *backend) Delete(ctx context.Context, p filter.Principal, collection, key string) error {
+	return b.writer.Delete(ctx, p.Tenant, collection, key)
+}
+
+func (b *backend) SetAccess(ctx context.Context, p filter.Principal, collection, key string, change func(filter.Access) (filter.Access, error)) (store.Receipt, error) {
+	return b.writer.SetAccess(ctx, p.Tenant, collection, key, change)
+}
+
+func (b *backend) Document(ctx context.Context, p filter.Principal, collection, key string) (store.Content, error) {
+	return b.engine.Document(ctx, p, collection, key)
+}
+
+// List uses the key of a page's last document as the cursor to the next: it
+// tells nothing that the page did not.
+func (b *backend) List(ctx context.Context, p filter.Principal, collection, cursor string, limit int) ([]store.Record, string, error) {
+	page, more, err := b.engine.List(ctx, p, collection, cursor, limit)
+	if err != nil || !more {
+		return page, "", err
+	}
+	return page, page[len(page)-1].Key, nil
+}
+
+func (b *backend) Search(ctx context.Context, r retrieve.Request) (retrieve.Response, error) {
+	return b.engine.Search(ctx, r)
+}
+
+func (b *backend) Embed(ctx context.Context, texts []string) ([]gpu.Embedding, error) {
+	return b.embedder.Embed(ctx, texts)
+}
+
+func (b *backend) Info() gpu.Info { return b.embedder.Info() }
+
+func (b *backend) Ready(context.Context) error { return b.serving.Ready() }

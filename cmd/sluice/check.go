@@ -1,0 +1,67 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"sluice/index/local"
+	"sluice/store"
+	"sluice/store/pebble"
+)
+
+type checkCommand struct {
+	Data string `arg:"" help:"Data directory of a daemon that is not running."`
+}
+
+func (c checkCommand) Run(ctx context.Context) error {
+	faults := 0
+	report := func(fault string) {
+		faults++
+		fmt.Println(fault)
+	}
+	epoch, err := checkStore(ctx, c.Data, report)
+	if err := errors.Join(err, checkIndexes(c.Data, epoch, report)); err != nil {
+		return err
+	}
+	if faults > 0 {
+		return fmt.Errorf("%d faults; faults of the index are mended by removing %s, those of the store by restoring a backup", faults, indexDir(c.Data))
+	}
+	fmt.Println("no faults")
+	return nil
+}
+
+// checkStore returns the store's epoch.
+func checkStore(ctx context.Context, data string, report func(string)) (uint64, error) {
+	st, err := pebble.Open(storeDir(data), pebble.Options{ReadOnly: true})
+	if err != nil {
+		return 0, err
+	}
+	err = st.Check(ctx, func(f store.Fault) { report("store: " + f.Where + ": " + f.What) })
+	epoch, epochErr := st.Epoch(ctx)
+	return epoch, errors.Join(err, epochErr, st.Close())
+}
+
+func checkIndexes(data string, epoch uint64, report func(string)) error {
+	entries, err := os.ReadDir(indexDir(data))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	for _, entry := range entries {
+		dir := filepath.Join(indexDir(data), entry.Name())
+		found, err := local.Check(dir, nil)
+		switch {
+		case err != nil:
+			report("index: " + err.Error())
+		case found.Epoch > epoch:
+			report(fmt.Sprintf("store: it is at epoch %d, but the index %s has seen %d: writes are lost, or the store is an older copy", epoch, dir, found.Epoch))
+		}
+	}
+	return nil
+}

@@ -1,0 +1,208 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"golang.org/x/sync/errgroup"
+
+	"sluice/filter"
+	"sluice/gpu"
+	"sluice/gpu/cpu"
+	"sluice/index"
+	"sluice/index/local"
+	"sluice/index/text"
+	"sluice/ingest"
+	"sluice/retrieve"
+	"sluice/server"
+	"sluice/server/config"
+	"sluice/server/identity"
+	"sluice/store"
+	"sluice/store/pebble"
+)
+
+const closeTimeout = time.Minute
+
+// daemon is everything that runs, in the order it starts.
+type daemon struct {
+	config   config.Config
+	log      *slog.Logger
+	store    *pebble.Store
+	embedder *gpu.Scheduler
+	serving  *retrieve.Serving
+	server   *server.Server
+	registry *prometheus.Registry
+
+	policies *filter.Policies // overrides config.Policies where not nil
+}
+
+// open starts everything but the listeners. On an error what had started is
+// closed again.
+func (d *daemon) open(ctx context.Context) (err error) {
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, d.close())
+		}
+	}()
+	if err := d.openStore(); err != nil {
+		return err
+	}
+	if err := d.loadPolicies(ctx); err != nil {
+		return err
+	}
+	if err := d.openEmbedder(ctx); err != nil {
+		return err
+	}
+	if d.serving, err = retrieve.NewServing(ctx, d.store, d.openIndex, d.log); err != nil {
+		return err
+	}
+	return d.openServer(ctx)
+}
+
+func (d *daemon) openStore() (err error) {
+	if err := os.MkdirAll(d.config.Data, 0o750); err != nil {
+		return fmt.Errorf("creating the data directory: %w", err)
+	}
+	d.store, err = pebble.Open(storeDir(d.config.Data), pebble.Options{Logger: d.log})
+	return err
+}
+
+func storeDir(data string) string { return filepath.Join(data, "store") }
+func indexDir(data string) string { return filepath.Join(data, "index") }
+
+// loadPolicies puts the configured policies in force. Bad ones are refused, and
+// those in force before stay, so that a typing error neither opens nor closes
+// anything; without any before, the daemon does not start.
+func (d *daemon) loadPolicies(ctx context.Context) error {
+	present, err := d.store.Policies(ctx)
+	if err != nil {
+		return err
+	}
+	policies, err := d.configuredPolicies()
+	if err != nil {
+		if len(present.Policies) == 0 {
+			return fmt.Errorf("policies: %w", err)
+		}
+		d.log.Error("the policies are refused; those before stay in force", "error", err)
+		return nil
+	}
+	schema, files := policies.Source()
+	_, changed, err := d.store.SetPolicies(ctx, store.PolicySource{Schema: schema, Policies: files})
+	if changed {
+		d.log.Info("policies in force", "files", len(files))
+	}
+	return err
+}
+
+func (d *daemon) configuredPolicies() (*filter.Policies, error) {
+	switch {
+	case d.policies != nil:
+		return d.policies, nil
+	case d.config.Policies == "":
+		return filter.StarterPolicies()
+	}
+	return filter.LoadPolicies(d.config.Policies)
+}
+
+// reload reads the policies again and waits until searches obey them.
+func (d *daemon) reload(ctx context.Context) error {
+	if err := d.loadPolicies(ctx); err != nil {
+		return err
+	}
+	epoch, err := d.store.Epoch(ctx)
+	if err != nil {
+		return err
+	}
+	return d.serving.Await(ctx, epoch)
+}
+
+func (d *daemon) openEmbedder(ctx context.Context) error {
+	dir, err := modelDir(ctx, d.config.Model)
+	if err != nil {
+		return err
+	}
+	if d.embedder, err = cpu.Open(dir, gpu.Options{}); err != nil {
+		return err
+	}
+	info := d.embedder.Info()
+	d.log.Info("model loaded", "model", info.Model, "precision", info.Precision, "dimensions", info.Dimensions)
+	return nil
+}
+
+// openIndex opens one collection's index. The index is derived: one that is
+// damaged, or made by another model, is removed and built again.
+func (d *daemon) openIndex(c store.Collection, fresh bool) (index.Index, error) {
+	dir := filepath.Join(indexDir(d.config.Data), fmt.Sprintf("c%08x", c.ID))
+	analyzer, err := text.New(c.Settings.Analyzer)
+	if err != nil {
+		return nil, err
+	}
+	info := d.embedder.Info()
+	options := local.Options{Dimensions: info.Dimensions, Analyzer: analyzer, Model: info.Digest, Log: d.log}
+	if !fresh {
+		ix, err := local.Open(dir, options)
+		if !errors.Is(err, index.ErrRebuild) {
+			return ix, err
+		}
+		d.log.Warn("the index cannot be used and is rebuilt", "collection", c.Name, "reason", err)
+	}
+	if err := os.RemoveAll(dir); err != nil {
+		return nil, fmt.Errorf("removing the old index: %w", err)
+	}
+	return local.Open(dir, options)
+}
+
+func (d *daemon) openServer(ctx context.Context) error {
+	identities, err := identity.New(ctx, d.config.Auth, d.config.Demo)
+	if err != nil {
+		return err
+	}
+	d.registry = prometheus.NewRegistry()
+	d.server = server.New(server.Options{
+		Backend: &backend{
+			engine:   retrieve.NewEngine(d.store, d.serving, d.embedder),
+			writer:   ingest.NewWriter(d.store, d.embedder, d.serving),
+			embedder: d.embedder,
+			serving:  d.serving,
+		},
+		Identities: identities, Limits: d.config.Limits, Demo: d.config.Demo.Enabled,
+		Log: d.log, Registry: d.registry,
+	})
+	return nil
+}
+
+// serve answers on the listener, and the admin listener if there is one, until
+// ctx ends; then it drains.
+func (d *daemon) serve(ctx context.Context, listener, admin net.Listener) error {
+	group, ctx := errgroup.WithContext(ctx)
+	group.Go(func() error { return d.server.Serve(ctx, listener) })
+	if admin != nil {
+		group.Go(func() error { return server.ServeAdmin(ctx, admin, d.registry) })
+	}
+	d.log.Info("listening", "url", "http://"+listener.Addr().String())
+	return group.Wait()
+}
+
+// close stops what open started, in reverse.
+func (d *daemon) close() error {
+	ctx, cancel := context.WithTimeout(context.Background(), closeTimeout)
+	defer cancel()
+	var errs []error
+	if d.serving != nil {
+		errs = append(errs, d.serving.Close(ctx))
+	}
+	if d.embedder != nil {
+		errs = append(errs, d.embedder.Close())
+	}
+	if d.store != nil {
+		errs = append(errs, d.store.Close())
+	}
+	return errors.Join(errs...)
+}

@@ -1,0 +1,92 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/schollz/progressbar/v3"
+
+	"sluice/eval"
+)
+
+type evalCommand struct {
+	Run evalRunCommand `cmd:"" help:"Ask every question of a data set as its principal. Exit status 2: a leak; 3: a scope failure; 4: a degraded response."`
+}
+
+type evalRunCommand struct {
+	Dataset    string   `arg:"" help:"Directory of the data set: grounded-access, rag-multi-corpus or kubernetes-keps."`
+	Split      string   `help:"Cases of this split only, for example test. Default: all."`
+	Strategies []string `default:"sparse,dense,hybrid" help:"Strategies to compare."`
+	Self       bool     `xor:"who" required:"" help:"Start a daemon of its own in a temporary directory and ingest the data set first."`
+	Server     string   `xor:"who" required:"" help:"Address of a running daemon."`
+	Secret     string   `type:"existingfile" help:"With --server: the HS256 secret the daemon trusts for issuer sluice-eval, audience sluice, key id eval."`
+	Ingest     bool     `help:"With --server: ingest the data set first."`
+	Out        string   `type:"path" help:"Directory for run.json, cases.jsonl and report.md."`
+	JSON       string   `name:"json" type:"path" help:"File for the figures."`
+}
+
+func (c evalRunCommand) Run(ctx context.Context) error {
+	connect, err := c.connector()
+	if err != nil {
+		return err
+	}
+	report, err := eval.Run(ctx, eval.Options{
+		Dataset: c.Dataset, Split: c.Split, Strategies: c.Strategies, Ingest: c.Self || c.Ingest,
+		Connect: connect, Out: c.Out, JSON: c.JSON, Command: commandLine(), Progress: progressBars(),
+	})
+	if report.Outcome != eval.Failed {
+		fmt.Print(report.Markdown())
+	}
+	return outcomeError(report, err)
+}
+
+// commandLine is how this process was called, by the program's name alone.
+func commandLine() string {
+	return strings.Join(append([]string{filepath.Base(os.Args[0])}, os.Args[1:]...), " ")
+}
+
+func (c evalRunCommand) connector() (eval.Connector, error) {
+	if c.Self {
+		return eval.Over(startSelf), nil
+	}
+	if c.Secret == "" {
+		return nil, errors.New("--server needs --secret: the evaluation asks as many principals")
+	}
+	secret, err := os.ReadFile(c.Secret)
+	if err != nil {
+		return nil, err
+	}
+	return eval.Over(func(context.Context, *eval.Dataset) (eval.Target, error) {
+		return eval.Target{URL: c.Server, Token: signer(secret).token}, nil
+	}), nil
+}
+
+// progressBars shows a bar per stage on standard error.
+func progressBars() func(stage string, done, total int) {
+	var bar *progressbar.ProgressBar
+	var current string
+	return func(stage string, done, total int) {
+		if stage != current {
+			bar, current = progressbar.Default(int64(total), stage), stage
+		}
+		bar.Set(done)
+	}
+}
+
+func outcomeError(report eval.Report, err error) error {
+	if err != nil {
+		return exitCode{1, err}
+	}
+	if report.Outcome == eval.Passed {
+		return nil
+	}
+	lines := make([]string, 0, len(report.Findings))
+	for _, f := range report.Findings {
+		lines = append(lines, f.String())
+	}
+	return exitCode{report.Outcome.ExitCode(), fmt.Errorf("%d findings:\n%s", len(lines), strings.Join(lines, "\n"))}
+}

@@ -1,0 +1,156 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"sluice/client"
+)
+
+const maxFileBytes = 64 << 20 // the daemon's own limit may be lower and is named by it
+
+// formats by file name extension.
+var formats = map[string]string{
+	".md": "markdown", ".markdown": "markdown",
+	".html": "html", ".htm": "html",
+	".txt": "text",
+}
+
+// unsent is a file that is not sent, and why.
+type unsent struct {
+	path   string
+	reason string
+}
+
+// folder is what a directory has to ingest: slash-separated paths below root,
+// which are the document keys, in lexical order. What is skipped is no document;
+// what is unreadable may be one.
+type folder struct {
+	root       string
+	files      []string
+	skipped    []unsent
+	unreadable []unsent
+}
+
+// readFolder lists a directory. Links are not followed: they could point
+// outside of what the caller named.
+func readFolder(root string) (*folder, error) {
+	f := &folder{root: root}
+	err := filepath.WalkDir(root, func(file string, entry fs.DirEntry, err error) error {
+		switch {
+		case err == nil:
+			return f.visit(file, entry)
+		case file == root:
+			return err
+		}
+		f.unread(f.key(file), err)
+		return nil
+	})
+	if err != nil {
+		return nil, fmt.Errorf("listing %s: %w", root, err)
+	}
+	if len(f.files)+len(f.skipped)+len(f.unreadable) == 0 {
+		return nil, fmt.Errorf("%s has no files", root)
+	}
+	return f, nil
+}
+
+func (f *folder) visit(file string, entry fs.DirEntry) error {
+	if file != f.root && strings.HasPrefix(entry.Name(), ".") {
+		f.skip(file, "hidden")
+		if entry.IsDir() {
+			return fs.SkipDir
+		}
+		return nil
+	}
+	if entry.IsDir() {
+		return nil
+	}
+	switch reason, err := unfit(entry); {
+	case err != nil:
+		f.unread(f.key(file), err)
+	case reason != "":
+		f.skip(file, reason)
+	default:
+		f.files = append(f.files, f.key(file))
+	}
+	return nil
+}
+
+// unfit says why a file cannot be a document, "" if it can.
+func unfit(entry fs.DirEntry) (string, error) {
+	if !entry.Type().IsRegular() {
+		return "not a regular file", nil
+	}
+	if formats[extension(entry.Name())] == "" {
+		return fmt.Sprintf("no reader for %q files", path.Ext(entry.Name())), nil
+	}
+	info, err := entry.Info()
+	if err != nil {
+		return "", err
+	}
+	switch {
+	case info.Size() == 0:
+		return "empty", nil
+	case info.Size() > maxFileBytes:
+		return fmt.Sprintf("larger than %d MiB", maxFileBytes>>20), nil
+	}
+	return "", nil
+}
+
+func extension(name string) string { return strings.ToLower(path.Ext(name)) }
+
+func (f *folder) skip(file, reason string) {
+	f.skipped = append(f.skipped, unsent{f.key(file), reason})
+}
+
+func (f *folder) unread(key string, err error) {
+	f.unreadable = append(f.unreadable, unsent{key, err.Error()})
+}
+
+func (f *folder) key(file string) string {
+	below, err := filepath.Rel(f.root, file)
+	if err != nil || below == "." { // the root itself is a file
+		below = filepath.Base(file)
+	}
+	return filepath.ToSlash(below)
+}
+
+// document reads one file.
+func (f *folder) document(key string) (client.Document, error) {
+	file := filepath.Join(f.root, filepath.FromSlash(key))
+	if info, err := os.Stat(f.root); err == nil && !info.IsDir() {
+		file = f.root
+	}
+	text, err := os.ReadFile(file)
+	switch {
+	case err != nil:
+		return client.Document{}, err
+	case !utf8.ValidString(key): // JSON would have other characters in the place of the bad bytes
+		return client.Document{}, errors.New("its name is not valid UTF-8")
+	case !utf8.Valid(text):
+		return client.Document{}, errors.New("it is not valid UTF-8; convert it")
+	}
+	return client.Document{Key: key, Format: formats[extension(key)], Text: string(text)}, nil
+}
+
+// reasons counts the skipped files by reason, in lexical order.
+func (f *folder) reasons() []string {
+	counts := map[string]int{}
+	for _, s := range f.skipped {
+		counts[s.reason]++
+	}
+	var lines []string
+	for reason, n := range counts {
+		lines = append(lines, fmt.Sprintf("%d skipped: %s", n, reason))
+	}
+	slices.Sort(lines)
+	return lines
+}

@@ -1,0 +1,70 @@
+// Command sluice is the daemon, its command line and its tools in one binary.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/alecthomas/kong"
+)
+
+// commit is set by the linker.
+var commit = "unknown"
+
+type cli struct {
+	Serve  serveCommand  `cmd:"" help:"Run the daemon."`
+	Demo   demoCommand   `cmd:"" help:"Run the daemon with the demo corpus and show one question asked by two principals."`
+	Ingest ingestCommand `cmd:"" help:"Send a folder of documents to the daemon."`
+	Search searchCommand `cmd:"" help:"Ask the daemon a question."`
+	Check  checkCommand  `cmd:"" help:"Verify every checksum and cross reference of a data directory, read-only."`
+	Key    keyCommand    `cmd:"" help:"Make an API key and the hash to put into the configuration."`
+	Model  modelCommand  `cmd:"" help:"Fetch models."`
+	Eval   evalCommand   `cmd:"" help:"Measure relevance, and prove that nobody sees what they may not."`
+
+	Version kong.VersionFlag `help:"Print the version and exit."`
+}
+
+// exitCode is an error that sets the process's exit status.
+type exitCode struct {
+	code int
+	err  error
+}
+
+func (e exitCode) Error() string { return e.err.Error() }
+func (e exitCode) Unwrap() error { return e.err }
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	os.Exit(run(ctx, os.Args[1:]))
+}
+
+func run(ctx context.Context, args []string) int {
+	flags := newSettingFlags()
+	c := cli{Serve: serveCommand{Settings: kong.Plugins{flags.values.Interface()}}}
+	parser, err := kong.New(&c, kong.Name("sluice"), kong.UsageOnError(), kong.Vars{"version": commit},
+		kong.Description("Authorized, low-latency retrieval over your documents."),
+		kong.BindTo(ctx, (*context.Context)(nil)), kong.Bind(flags))
+	if err != nil {
+		panic(err) // the command line's own declaration is wrong
+	}
+	parsed, err := parser.Parse(args)
+	parser.FatalIfErrorf(err)
+	return status(parsed.Run())
+}
+
+func status(err error) int {
+	if err == nil {
+		return 0
+	}
+	fmt.Fprintln(os.Stderr, "sluice:", err)
+	var exit exitCode
+	if errors.As(err, &exit) {
+		return exit.code
+	}
+	return 1
+}

@@ -1,0 +1,32 @@
+package main
+
+import (
+	"errors"
+
+	"sluice/client"
+)
+
+// remote says which daemon to talk to, and as whom.
+type remote struct {
+	Server string `help:"Address of the daemon." default:"http://127.0.0.1:8080" env:"SLUICE_SERVER"`
+	Token  string `help:"Bearer token (a JWT)." env:"SLUICE_TOKEN"`
+	APIKey string `name:"api-key" help:"API key." env:"SLUICE_API_KEY"`
+	As     string `help:"Demo principal to act as; only a daemon started with --demo allows it."`
+}
+
+func (r remote) client() (*client.Client, error) {
+	var options []client.Option
+	if r.Token != "" {
+		options = append(options, client.WithToken(r.Token))
+	}
+	if r.APIKey != "" {
+		options = append(options, client.WithAPIKey(r.APIKey))
+	}
+	if r.As != "" {
+		options = append(options, client.WithDemoPrincipal(r.As))
+	}
+	if len(options) > 1 {
+		return nil, errors.New("give one of --token, --api-key and --as")
+	}
+	return client.New(r.Server, options...)
+}

@@ -1,0 +1,82 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strings"
+
+	"sluice/client"
+)
+
+type searchCommand struct {
+	remote
+	Query      string `arg:"" help:"The question."`
+	Collection string `required:"" short:"c" help:"Collection to search."`
+	K          int    `short:"k" default:"5" help:"How many passages, at most 100."`
+	Strategy   string `default:"hybrid" help:"sparse, dense or hybrid."`
+	Explain    bool   `help:"Show rank and score in each leg."`
+	JSON       bool   `help:"Print the response as JSON."`
+}
+
+func (c searchCommand) Run(ctx context.Context) error {
+	api, err := c.client()
+	if err != nil {
+		return err
+	}
+	response, err := api.Search(ctx, c.Collection, client.SearchRequest{
+		Query: c.Query, K: c.K, Strategy: c.Strategy, Explain: c.Explain,
+	})
+	if err != nil {
+		return err
+	}
+	if c.JSON {
+		encoder := json.NewEncoder(os.Stdout)
+		encoder.SetIndent("", "  ")
+		return encoder.Encode(response)
+	}
+	printResults(os.Stdout, response)
+	return nil
+}
+
+func printResults(w io.Writer, r client.SearchResponse) {
+	for i, hit := range r.Results {
+		fmt.Fprintf(w, "%2d. %s  (%s, version %d, score %.4f)\n", i+1, strings.Join(hit.Headings, " > "), hit.Document, hit.Version, hit.Score)
+		fmt.Fprintf(w, "    %s\n", excerpt(hit.Text, 200))
+		if hit.Explain != nil {
+			printLegs(w, hit.Explain.Legs)
+		}
+	}
+	if len(r.Results) == 0 {
+		fmt.Fprintln(w, "nothing found that you may read")
+	}
+	if len(r.Degraded) > 0 {
+		fmt.Fprintln(w, "degraded:", strings.Join(r.Degraded, ", "))
+	}
+}
+
+func printLegs(w io.Writer, legs map[string]client.LegExplain) {
+	var parts []string
+	for name, leg := range legs {
+		parts = append(parts, fmt.Sprintf("%s: rank %d, score %.4f", name, leg.Rank, leg.Score))
+	}
+	slices.Sort(parts)
+	fmt.Fprintf(w, "    %s\n", strings.Join(parts, "; "))
+}
+
+// excerpt is the text on one line, cut at a word within limit runes.
+func excerpt(text string, limit int) string {
+	line := strings.Join(strings.Fields(text), " ")
+	runes := []rune(line)
+	if len(runes) <= limit {
+		return line
+	}
+	cut := string(runes[:limit])
+	if space := strings.LastIndexByte(cut, ' '); space > 0 {
+		cut = cut[:space]
+	}
+	return cut + " …"
+}

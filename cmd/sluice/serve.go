@@ -1,0 +1,137 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"os"
+	"os/signal"
+	"reflect"
+	"strings"
+	"syscall"
+
+	"github.com/alecthomas/kong"
+
+	"sluice/server/config"
+)
+
+type serveCommand struct {
+	Config   string       `type:"path" help:"Configuration file (YAML); the whole of it is shown above."`
+	Demo     bool         `help:"Allow the demo principals of the configuration. Anybody who reaches the listener can then be any of them."`
+	Settings kong.Plugins `embed:""`
+}
+
+// Help is the annotated configuration file.
+func (*serveCommand) Help() string {
+	return "Flags win over environment variables, those over the configuration file. The file, with every key:\n\n" + indented(config.Reference())
+}
+
+// indented keeps the help from wrapping the lines.
+func indented(text string) string {
+	return "    " + strings.ReplaceAll(strings.TrimSpace(text), "\n", "\n    ")
+}
+
+func (c *serveCommand) Run(ctx context.Context, flags *settingFlags) error {
+	settings, err := config.Load(c.Config, flags.given(), c.Demo)
+	if err != nil {
+		return err
+	}
+	d := &daemon{config: settings, log: newLogger(settings.Log)}
+	return d.run(ctx)
+}
+
+func newLogger(c config.Log) *slog.Logger {
+	var level slog.Level
+	if err := level.UnmarshalText([]byte(c.Level)); err != nil {
+		panic(err) // the configuration was validated
+	}
+	options := &slog.HandlerOptions{Level: level}
+	if c.Format == "json" {
+		return slog.New(slog.NewJSONHandler(os.Stderr, options))
+	}
+	return slog.New(slog.NewTextHandler(os.Stderr, options))
+}
+
+// run opens the daemon, serves until ctx ends, and closes it. SIGHUP reads the
+// policies again.
+func (d *daemon) run(ctx context.Context) error {
+	if err := d.open(ctx); err != nil {
+		return err
+	}
+	err := d.listenAndServe(ctx)
+	return errors.Join(err, d.close())
+}
+
+func (d *daemon) listenAndServe(ctx context.Context) error {
+	listener, err := net.Listen("tcp", d.config.Listen)
+	if err != nil {
+		return fmt.Errorf("listening: %w", err)
+	}
+	admin, err := listenAdmin(d.config.AdminListen)
+	if err != nil {
+		return errors.Join(fmt.Errorf("listening for administrators: %w", err), listener.Close())
+	}
+	stop := d.reloadOnHangup(ctx)
+	defer stop()
+	return d.serve(ctx, listener, admin)
+}
+
+func listenAdmin(address string) (net.Listener, error) {
+	if address == "off" {
+		return nil, nil
+	}
+	return net.Listen("tcp", address)
+}
+
+// reloadOnHangup starts the goroutine that answers SIGHUP, and returns what ends it.
+func (d *daemon) reloadOnHangup(ctx context.Context) (stop func()) {
+	ctx, cancel := context.WithCancel(ctx)
+	hangups, done := make(chan os.Signal, 1), make(chan struct{})
+	signal.Notify(hangups, syscall.SIGHUP)
+	go func() {
+		defer close(done)
+		for {
+			select {
+			case <-hangups:
+				if err := d.reload(ctx); err != nil {
+					d.log.Error("reading the policies again", "error", err)
+				}
+			case <-ctx.Done():
+				return
+			}
+		}
+	}()
+	return func() {
+		signal.Stop(hangups)
+		cancel()
+		<-done
+	}
+}
+
+// settingFlags is one flag per scalar of the configuration.
+type settingFlags struct{ values reflect.Value }
+
+func newSettingFlags() *settingFlags {
+	var fields []reflect.StructField
+	for i, s := range config.Settings() {
+		help := fmt.Sprintf("%s ($%s; default %q)", s.Doc, s.Environment, s.Default)
+		fields = append(fields, reflect.StructField{
+			Name: fmt.Sprintf("Setting%d", i), Type: reflect.TypeFor[string](),
+			Tag: reflect.StructTag(fmt.Sprintf("name:%q help:%q placeholder:%q", config.Flag(s.Path)[2:], help, "VALUE")),
+		})
+	}
+	return &settingFlags{reflect.New(reflect.StructOf(fields))}
+}
+
+// given maps the settings that were given on the command line to their values.
+func (f *settingFlags) given() map[string]string {
+	given := map[string]string{}
+	for i, s := range config.Settings() {
+		if value := f.values.Elem().Field(i).String(); value != "" {
+			given[s.Path] = value
+		}
+	}
+	return given
+}

@@ -1,0 +1,62 @@
+package document
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// Errors of Parse and Normalize.
+var (
+	ErrNotUTF8       = errors.New("the document is not valid UTF-8; convert it to UTF-8")
+	ErrUnknownFormat = errors.New("unknown document format")
+	ErrTooManyBlocks = errors.New("the document has too many blocks; split it into smaller documents")
+)
+
+// parsers take normalised input.
+var parsers = map[string]func(text string) (Document, error){
+	"html":     parseHTML,
+	"markdown": parseMarkdown,
+	"text":     parseText,
+}
+
+// Formats lists the formats that Parse knows, sorted.
+func Formats() []string {
+	names := make([]string, 0, len(parsers))
+	for name := range parsers {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	return names
+}
+
+// Parse normalises raw and parses it as format. It fails with ErrUnknownFormat,
+// ErrNotUTF8 or ErrTooManyBlocks. Time and memory are linear in len(raw).
+func Parse(format string, raw []byte) (Document, error) {
+	parse, ok := parsers[format]
+	if !ok {
+		return Document{}, fmt.Errorf("%w %q; known are %s", ErrUnknownFormat, format, strings.Join(Formats(), ", "))
+	}
+	text, err := Normalize(raw)
+	if err != nil {
+		return Document{}, err
+	}
+	doc, err := guarded(parse, text)
+	if err != nil {
+		return Document{}, fmt.Errorf("parsing %s: %w", format, err)
+	}
+	doc.Format = format
+	return doc, nil
+}
+
+// guarded turns a panic of a parser into an error, so that one document cannot
+// take down whoever parses it.
+func guarded(parse func(string) (Document, error), text string) (doc Document, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("the parser failed on this document: %v", p)
+		}
+	}()
+	return parse(text)
+}

@@ -1,0 +1,95 @@
+package document
+
+import (
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/cockroachdb/datadriven"
+	"github.com/stretchr/testify/require"
+)
+
+// TestGolden runs testdata/*: "parse format=F" prints title, text (where it is
+// not the input) and tree; "normalize" takes and prints quoted strings.
+func TestGolden(t *testing.T) {
+	datadriven.Walk(t, "testdata/golden", func(t *testing.T, path string) {
+		datadriven.RunTest(t, path, func(t *testing.T, d *datadriven.TestData) string {
+			if d.Cmd == "normalize" {
+				return normalizeQuoted(t, d)
+			}
+			var format string
+			d.ScanArgs(t, "format", &format)
+			doc, err := Parse(format, []byte(d.Input))
+			if err != nil {
+				return "error: " + err.Error() + "\n"
+			}
+			require.NoError(t, Check(doc))
+			return dump(doc, d.Input)
+		})
+	})
+}
+
+func normalizeQuoted(t *testing.T, d *datadriven.TestData) string {
+	var out strings.Builder
+	for line := range strings.Lines(d.Input) {
+		raw, err := strconv.Unquote(strings.TrimSpace(line))
+		require.NoError(t, err, "line %s", line)
+		text, err := Normalize([]byte(raw))
+		if err != nil {
+			fmt.Fprintf(&out, "error: %v\n", err)
+			continue
+		}
+		fmt.Fprintf(&out, "%+q\n", text)
+	}
+	return out.String()
+}
+
+func dump(doc Document, input string) string {
+	var out strings.Builder
+	fmt.Fprintf(&out, "title: %q\n", doc.Title)
+	if doc.Text != strings.TrimSpace(input) {
+		fmt.Fprintf(&out, "text:\n%s\nblocks:\n", doc.Text)
+	}
+	dumpBlocks(&out, doc.Text, doc.Blocks, "")
+	return out.String()
+}
+
+func dumpBlocks(out *strings.Builder, text string, blocks []*Block, indent string) {
+	for _, b := range blocks {
+		fmt.Fprintf(out, "%s%s [%d,%d)", indent, b.Kind, b.Start, b.End)
+		if b.Kind == Section {
+			fmt.Fprintf(out, " %d %q", b.Level, b.Title)
+		}
+		if len(b.Children) == 0 {
+			fmt.Fprintf(out, " %q", text[b.Start:b.End])
+		}
+		out.WriteByte('\n')
+		dumpBlocks(out, text, b.Children, indent+"  ")
+	}
+}
+
+func TestUnknownFormat(t *testing.T) {
+	_, err := Parse("pdf", []byte("x"))
+	require.ErrorIs(t, err, ErrUnknownFormat)
+	require.ErrorContains(t, err, `"pdf"; known are html, markdown, text`)
+}
+
+func TestNotUTF8(t *testing.T) {
+	for _, format := range Formats() {
+		_, err := Parse(format, []byte("caf\xe9 au lait"))
+		require.ErrorIs(t, err, ErrNotUTF8)
+		require.ErrorContains(t, err, "bad byte 0xe9 at position 3")
+	}
+	_, err := Normalize([]byte("a\uFFFDb")) // a replacement character is a character
+	require.NoError(t, err)
+}
+
+func TestPanicIsAnError(t *testing.T) {
+	_, err := guarded(func(string) (Document, error) { panic("boom") }, "")
+	require.ErrorContains(t, err, "boom")
+	want := errors.New("plain")
+	_, err = guarded(func(string) (Document, error) { return Document{}, want }, "")
+	require.ErrorIs(t, err, want)
+}

@@ -1,0 +1,194 @@
+package filter
+
+import (
+	"slices"
+
+	"github.com/RoaringBitmap/roaring/v2"
+)
+
+// Change is the present state of one document: its access row, or its absence.
+type Change struct {
+	Ordinal uint32
+	Deleted bool
+	Access  Access
+}
+
+// renumberSlack is how many ids of vanished classes a ledger bears, beyond as
+// many as there are classes, before the next View starts a new one.
+const renumberSlack = 1 << 16
+
+// Apply returns the View after the changes, in order. Applying a change twice
+// is harmless. It copies only what the changes touch.
+func (v *View) Apply(changes []Change) *View {
+	if len(changes) == 0 {
+		return v
+	}
+	e := v.edit()
+	for _, change := range changes {
+		e.remove(change.Ordinal)
+		if !change.Deleted {
+			e.insert(change.Ordinal, change.Access)
+		}
+	}
+	return e.view()
+}
+
+// viewEdit is a View under construction. Bitmaps in fresh belong to it and may
+// be written to; all others are shared with older Views.
+type viewEdit struct {
+	next    *View
+	rows    *rowsEdit
+	readers *shardsEdit[Reader, *roaring.Bitmap]
+	classes *shardsEdit[classKey, classDocuments]
+	regions *shardsEdit[string, *roaring.Bitmap]
+	fresh   map[*roaring.Bitmap]bool
+}
+
+func (v *View) edit() *viewEdit {
+	return &viewEdit{
+		next:    v.share(),
+		rows:    v.rows.edit(),
+		readers: v.readers.edit(),
+		classes: v.classes.edit(),
+		regions: v.regions.edit(),
+		fresh:   map[*roaring.Bitmap]bool{},
+	}
+}
+
+func (e *viewEdit) view() *View {
+	e.next.rows = e.rows.rows
+	e.next.readers = e.readers.shards
+	e.next.regions = e.regions.shards
+	if int(e.next.ledger.nextClass.Load()) > 2*e.classes.size+renumberSlack {
+		e.renumber()
+	}
+	e.next.classes = e.classes.shards
+	return e.next
+}
+
+// renumber starts a new ledger, so that ids neither run out nor leave the
+// bitmaps of decisions mostly about classes that are gone.
+func (e *viewEdit) renumber() {
+	ledger := newLedger()
+	for key, c := range e.classes.all() {
+		renamed := *c.class
+		renamed.id = ledger.nextClass.Add(1)
+		e.classes.set(key, classDocuments{&renamed, c.documents})
+	}
+	e.next.ledger = ledger
+}
+
+// own returns a bitmap that may be written to, in place of the given one.
+func (e *viewEdit) own(bitmap *roaring.Bitmap) *roaring.Bitmap {
+	if e.fresh[bitmap] {
+		return bitmap
+	}
+	owned := roaring.New()
+	if bitmap != nil {
+		owned = bitmap.Clone()
+	}
+	e.fresh[owned] = true
+	return owned
+}
+
+func (e *viewEdit) add(bitmap **roaring.Bitmap, ordinal uint32) {
+	*bitmap = e.own(*bitmap)
+	(*bitmap).Add(ordinal)
+}
+
+func (e *viewEdit) drop(bitmap **roaring.Bitmap, ordinal uint32) {
+	if (*bitmap).Contains(ordinal) {
+		*bitmap = e.own(*bitmap)
+		(*bitmap).Remove(ordinal)
+	}
+}
+
+func (e *viewEdit) insert(ordinal uint32, a Access) {
+	r := &row{class: classKeyOf(a.Attributes), readers: a.Readers, applicability: a.Applicability}
+	r.readers.List = slices.Clone(a.Readers.List)
+	r.applicability.Regions = slices.Clone(a.Applicability.Regions)
+	e.rows.insert(ordinal, r)
+	e.add(&e.next.present, ordinal)
+	e.insertClass(ordinal, r.class, a.Attributes)
+	e.insertReaders(ordinal, r.readers)
+	e.insertApplicability(ordinal, r.applicability)
+}
+
+func (e *viewEdit) insertClass(ordinal uint32, key classKey, a Attributes) {
+	c, ok := e.classes.get(key)
+	if !ok {
+		record, err := documentRecord(e.next.tenant, a)
+		c.class = &class{id: e.next.ledger.nextClass.Add(1), record: record, broken: err}
+	}
+	e.add(&c.documents, ordinal)
+	e.classes.set(key, c)
+}
+
+func (e *viewEdit) insertReaders(ordinal uint32, r Readers) {
+	if r.open() {
+		e.add(&e.next.undeclared, ordinal)
+	}
+	for _, reader := range r.List {
+		addTo(e, e.readers, reader, ordinal)
+	}
+}
+
+func (e *viewEdit) insertApplicability(ordinal uint32, a Applicability) {
+	if len(a.Regions) == 0 {
+		e.add(&e.next.everywhere, ordinal)
+	}
+	for _, region := range a.Regions {
+		addTo(e, e.regions, region, ordinal)
+	}
+	if a.dated() {
+		e.add(&e.next.dated, ordinal)
+	}
+}
+
+// remove takes a document out of wherever its row says it is.
+func (e *viewEdit) remove(ordinal uint32) {
+	r := e.rows.get(ordinal)
+	if r == nil {
+		return
+	}
+	e.rows.remove(ordinal)
+	e.removeClass(ordinal, r.class)
+	for _, reader := range r.readers.List {
+		removeFrom(e, e.readers, reader, ordinal)
+	}
+	for _, region := range r.applicability.Regions {
+		removeFrom(e, e.regions, region, ordinal)
+	}
+	for _, bitmap := range []**roaring.Bitmap{&e.next.present, &e.next.undeclared, &e.next.everywhere, &e.next.dated} {
+		e.drop(bitmap, ordinal)
+	}
+}
+
+func (e *viewEdit) removeClass(ordinal uint32, key classKey) {
+	c, _ := e.classes.get(key)
+	e.drop(&c.documents, ordinal)
+	if c.documents.IsEmpty() {
+		e.classes.delete(key)
+		return
+	}
+	e.classes.set(key, c)
+}
+
+func addTo[K comparable](e *viewEdit, bitmaps *shardsEdit[K, *roaring.Bitmap], key K, ordinal uint32) {
+	bitmap, _ := bitmaps.get(key)
+	e.add(&bitmap, ordinal)
+	bitmaps.set(key, bitmap)
+}
+
+func removeFrom[K comparable](e *viewEdit, bitmaps *shardsEdit[K, *roaring.Bitmap], key K, ordinal uint32) {
+	bitmap, ok := bitmaps.get(key)
+	if !ok {
+		return // the row named the key twice
+	}
+	e.drop(&bitmap, ordinal)
+	if bitmap.IsEmpty() {
+		bitmaps.delete(key)
+		return
+	}
+	bitmaps.set(key, bitmap)
+}

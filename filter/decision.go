@@ -1,0 +1,99 @@
+package filter
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/cedar-policy/cedar-go"
+)
+
+// ErrPrincipal is wrapped when a principal's attributes are not what the
+// policy schema declares. Such a principal is admitted to nothing.
+var ErrPrincipal = errors.New("the principal does not fit the policy schema")
+
+// Admits decides about one document of the principal's own tenant: readers
+// admit or are undeclared, a policy permits and none forbids. It is the
+// recheck after a search. With an error the answer is always false; the error
+// says why the policies could not be asked.
+func (p *Policies) Admits(principal Principal, a Access) (bool, error) {
+	if p == nil || !principal.known() || !a.Readers.admit(principal.names()) {
+		return false, nil
+	}
+	user, err := p.user(principal)
+	if err != nil {
+		return false, err
+	}
+	record, err := documentRecord(principal.Tenant, a.Attributes)
+	if err != nil {
+		return false, p.fault(err)
+	}
+	return p.permit(user, record)
+}
+
+// CheckDocument says what keeps a document with these attributes from ever
+// being permitted: a type that differs from the schema's, or a missing attribute.
+func (p *Policies) CheckDocument(a Attributes) error {
+	if p == nil || p.schema == nil {
+		return nil
+	}
+	record, err := documentRecord("", a)
+	if err != nil {
+		return err
+	}
+	return conforms(record, p.schema.document)
+}
+
+// user is the principal as the policies see it, if it fits their schema.
+func (p *Policies) user(principal Principal) (cedar.Entity, error) {
+	user, err := userEntity(principal)
+	if err == nil && p.schema != nil {
+		err = conforms(user.Attributes, p.schema.user)
+	}
+	if err != nil {
+		return cedar.Entity{}, p.fault(fmt.Errorf("%w: %w", ErrPrincipal, err))
+	}
+	return user, nil
+}
+
+// permit is the decision for a user and an access class.
+func (p *Policies) permit(user cedar.Entity, document cedar.Record) (bool, error) {
+	if p.schema == nil {
+		return false, nil
+	}
+	if err := conforms(document, p.schema.document); err != nil {
+		return false, p.fault(fmt.Errorf("document: %w", err))
+	}
+	world := &entities{user: user, document: documentEntity(document), actions: p.schema.actions}
+	request := cedar.Request{Principal: user.UID, Action: readAction, Resource: world.document.UID}
+	decision, diagnostic := cedar.Authorize(p.set, world, request)
+	if err := p.failedForbid(diagnostic); err != nil {
+		return false, p.fault(err)
+	}
+	return decision == cedar.Allow, nil
+}
+
+// failedForbid finds a forbid that could not be evaluated. Cedar skips it;
+// here it denies, because it might have forbidden.
+func (p *Policies) failedForbid(diagnostic cedar.Diagnostic) error {
+	for _, failure := range diagnostic.Errors {
+		if p.set.Get(failure.PolicyID).Effect() == cedar.Forbid {
+			return fmt.Errorf("%s: forbid failed: %s", failure.PolicyID, failure.Message)
+		}
+	}
+	return nil
+}
+
+func (p *Policies) fault(err error) error {
+	p.faults.Add(1)
+	p.lastFault.Store(&err)
+	return err
+}
+
+// Faults returns how many decisions were denied because of an error rather
+// than by a policy, and the last such error. A healthy set has none.
+func (p *Policies) Faults() (count uint64, last error) {
+	if p == nil || p.lastFault.Load() == nil {
+		return 0, nil
+	}
+	return p.faults.Load(), *p.lastFault.Load()
+}

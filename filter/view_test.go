@@ -1,0 +1,340 @@
+package filter_test
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+
+	"sluice/filter"
+)
+
+const modelSchema = `
+entity Group;
+entity User in [Group] { tenant: String, subject: String, groups: Set<String>, level?: Long, team?: String, tags?: Set<String> };
+entity Document { tenant: String, level?: Long, team?: String, tags?: Set<String>, secret?: Bool };
+action any;
+action read in [any] appliesTo { principal: User, resource: Document };
+`
+
+// modelPolicies are policy sets that differ in every way that matters:
+// permits, forbids, forbids that fail, groups, the action hierarchy.
+var modelPolicies = []string{
+	``,
+	`permit (principal, action, resource);`,
+	`permit (principal, action == Action::"read", resource)
+	 when { resource has level && principal has level && principal.level >= resource.level };`,
+	`permit (principal, action, resource);
+	 forbid (principal, action in Action::"any", resource) when { resource has secret && resource.secret }
+	 unless { principal in Group::"g1" };`,
+	`permit (principal, action, resource);
+	 forbid (principal, action, resource) when { resource has level && resource.level * 4611686018427387904 < 0 };`,
+	`permit (principal in Group::"g0", action, resource);
+	 permit (principal, action, resource) when { resource has tags && principal has tags && resource.tags.containsAny(principal.tags) };
+	 permit (principal, action, resource) when { resource has level && resource.level + 9223372036854775807 > 0 };
+	 forbid (principal, action, resource) when { resource has team && !(principal has team && principal.team == resource.team) };`,
+	`permit (principal, action, resource) when { resource has team && principal.groups.contains(resource.team) };
+	 permit (principal == User::"u1", action, resource) when { !(resource has team) };`,
+}
+
+func mustParse(t require.TestingT, schema, policies string) *filter.Policies {
+	p, err := filter.ParsePolicies(schema, map[string]string{"test.cedar": policies})
+	require.NoError(t, err)
+	return p
+}
+
+var (
+	genName   = rapid.SampledFrom([]string{"g0", "g1", "g2"})
+	genTags   = rapid.SliceOfN(genName, 0, 3)
+	genDay    = rapid.Map(rapid.IntRange(0, 6), func(day int) time.Time { return epoch.AddDate(0, 0, day) })
+	genRegion = rapid.SampledFrom([]string{"EU", "US", "JP", ""})
+	epoch     = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+)
+
+// genAttributes sometimes gives a null, and sometimes a type that the schema does not declare.
+var genAttributes = rapid.Custom(func(t *rapid.T) filter.Attributes {
+	decoded := map[string]any{}
+	for _, key := range []string{"level", "team", "tags", "secret", "undeclared"} {
+		switch rapid.IntRange(0, 9).Draw(t, "kind") {
+		case 0, 1, 2, 3, 4:
+			decoded[key] = genFitting(t, key)
+		case 5:
+			decoded[key] = nil
+		case 6:
+			if rapid.IntRange(0, 4).Draw(t, "unfit") == 0 {
+				decoded[key] = genFitting(t, "tags")
+			}
+		}
+	}
+	attributes, err := filter.ParseAttributes(decoded)
+	require.NoError(t, err)
+	return attributes
+})
+
+func genFitting(t *rapid.T, key string) any {
+	switch key {
+	case "level":
+		return rapid.Int64Range(0, 3).Draw(t, key)
+	case "tags":
+		return genTags.Draw(t, key)
+	case "secret":
+		return rapid.Bool().Draw(t, key)
+	}
+	return genName.Draw(t, key)
+}
+
+var genReaders = rapid.Custom(func(t *rapid.T) filter.Readers {
+	if rapid.IntRange(0, 2).Draw(t, "undeclared") == 0 {
+		return filter.Readers{Undeclared: true}
+	}
+	list := rapid.SliceOfN(rapid.SampledFrom([]string{"public", "user:u0", "user:u1", "group:g0", "group:g1", "user:g0", "group:u0"}), 0, 4)
+	readers, err := filter.ParseReaders(list.Draw(t, "readers"))
+	require.NoError(t, err)
+	return readers
+})
+
+var genApplicability = rapid.Custom(func(t *rapid.T) filter.Applicability {
+	a := filter.Applicability{Regions: rapid.SliceOfN(genRegion, 0, 2).Draw(t, "regions")}
+	if rapid.Bool().Draw(t, "from") {
+		a.ValidFrom = genDay.Draw(t, "from")
+	}
+	if rapid.Bool().Draw(t, "until") {
+		a.ValidUntil = genDay.Draw(t, "until")
+	}
+	return a
+})
+
+var genScope = rapid.Custom(func(t *rapid.T) filter.Scope {
+	return filter.Scope{
+		Region:    rapid.SampledFrom([]string{"", "EU", "US", "AQ"}).Draw(t, "region"),
+		AnyRegion: rapid.Bool().Draw(t, "anyRegion"),
+		AsOf:      genDay.Draw(t, "asOf"),
+		AnyTime:   rapid.IntRange(0, 3).Draw(t, "anyTime") == 0,
+	}
+})
+
+var genPrincipal = rapid.Custom(func(t *rapid.T) filter.Principal {
+	return filter.Principal{
+		Tenant:     rapid.SampledFrom([]string{"acme", "acme", "acme", "other", ""}).Draw(t, "tenant"),
+		Subject:    rapid.SampledFrom([]string{"u0", "u1", "u2", ""}).Draw(t, "subject"),
+		Groups:     rapid.SliceOfN(genName, 0, 3).Draw(t, "groups"),
+		Attributes: genAttributes.Draw(t, "attributes"),
+	}
+})
+
+// genChanges spreads ordinals over pages and roaring containers.
+var genChanges = rapid.SliceOfN(rapid.Custom(func(t *rapid.T) filter.Change {
+	return filter.Change{
+		Ordinal: rapid.SampledFrom([]uint32{0, 1, 2, 3, 255, 256, 65535, 65536, 200_000}).Draw(t, "ordinal"),
+		Deleted: rapid.IntRange(0, 3).Draw(t, "deleted") == 0,
+		Access: filter.Access{
+			Readers:       genReaders.Draw(t, "readers"),
+			Attributes:    genAttributes.Draw(t, "attributes"),
+			Applicability: genApplicability.Draw(t, "applicability"),
+		},
+	}
+}), 1, 6)
+
+// state is a View beside what it ought to be.
+type state struct {
+	view     *filter.View
+	policies *filter.Policies
+	rows     map[uint32]filter.Access
+}
+
+func (s state) apply(changes []filter.Change) state {
+	rows := maps.Clone(s.rows)
+	for _, change := range changes {
+		delete(rows, change.Ordinal)
+		if !change.Deleted {
+			rows[change.Ordinal] = change.Access
+		}
+	}
+	return state{s.view.Apply(changes), s.policies, rows}
+}
+
+// check compares the View with Admits and Applies, document by document.
+func (s state) check(t *rapid.T, p filter.Principal, scope filter.Scope) {
+	var admitted, applying []uint32
+	for ordinal, a := range s.rows {
+		ok, err := s.policies.Admits(p, a)
+		if err != nil && ok {
+			t.Fatalf("admitted in spite of %v", err)
+		}
+		if ok && p.Tenant == "acme" {
+			admitted = append(admitted, ordinal)
+			if filter.Applies(a.Applicability, scope) {
+				applying = append(applying, ordinal)
+			}
+		}
+	}
+	visible, applicable := filter.SetOf(admitted...), filter.SetOf(applying...)
+	resolved, err := s.view.Resolve(p)
+	if err != nil {
+		require.ErrorIs(t, err, filter.ErrPrincipal)
+	}
+	require.Equal(t, ordinals(visible), ordinals(resolved), "%+v", p)
+	require.Equal(t, ordinals(applicable), ordinals(s.view.Within(resolved, scope)), "%+v", scope)
+	require.Equal(t, len(s.rows), s.view.Len())
+}
+
+func ordinals(s filter.Set) []uint32 { return slices.Collect(s.Each) }
+
+// TestViewModel applies random changes and policies and compares every View
+// that ever was with the naive decision, at every step: later changes never
+// reach an earlier View.
+func TestViewModel(t *testing.T) {
+	policies := []*filter.Policies{nil}
+	for _, text := range modelPolicies {
+		policies = append(policies, mustParse(t, modelSchema, text))
+	}
+	genPolicies := rapid.SampledFrom(policies)
+	rapid.Check(t, func(t *rapid.T) {
+		principals := rapid.SliceOfN(genPrincipal, 2, 4).Draw(t, "principals")
+		first := genPolicies.Draw(t, "policies")
+		history := []state{{filter.NewView("acme", first), first, map[uint32]filter.Access{}}}
+		for range rapid.IntRange(3, 12).Draw(t, "steps") {
+			from := rapid.SampledFrom(history).Draw(t, "from") // branches, too
+			next := from.apply(genChanges.Draw(t, "changes"))
+			if rapid.IntRange(0, 2).Draw(t, "newPolicies") == 0 {
+				next.policies = genPolicies.Draw(t, "policies")
+				next.view = next.view.WithPolicies(next.policies)
+			}
+			history = append(history, next)
+			scope := genScope.Draw(t, "scope")
+			for _, s := range history {
+				for _, p := range principals {
+					s.check(t, p, scope)
+				}
+			}
+		}
+	})
+}
+
+// TestViewConcurrent resolves old Views while new ones are made from them.
+func TestViewConcurrent(t *testing.T) {
+	view := filter.NewView("acme", mustParse(t, modelSchema, modelPolicies[3]))
+	principal := filter.Principal{Tenant: "acme", Subject: "u0"}
+	scope := filter.Scope{AsOf: epoch}
+	var searches sync.WaitGroup
+	for i := range uint32(200) {
+		next := view.Apply([]filter.Change{{Ordinal: i, Access: filter.Access{
+			Readers:       filter.Readers{List: []filter.Reader{filter.Public}},
+			Attributes:    filter.Attributes{"level": int64(i % 10)},
+			Applicability: filter.Applicability{ValidFrom: epoch},
+		}}})
+		for range 2 {
+			searches.Go(func() {
+				set, err := next.Resolve(principal)
+				if err != nil || set.Len() != int(i)+1 || next.Within(set, scope).Len() != int(i)+1 {
+					t.Errorf("after %d changes: %d documents, %v", i+1, set.Len(), err)
+				}
+			})
+		}
+		view = next
+	}
+	searches.Wait()
+}
+
+// TestFullContainers has bitmaps whose containers are full, which roaring stores differently.
+func TestFullContainers(t *testing.T) {
+	const documents = 1<<16 + 10
+	changes := make([]filter.Change, documents)
+	for i := range changes {
+		changes[i] = filter.Change{Ordinal: uint32(i), Access: filter.Access{Readers: filter.Readers{List: []filter.Reader{filter.Group("all")}}}}
+	}
+	view := filter.NewView("acme", starter(t)).Apply(changes)
+	everyone := filter.Principal{Tenant: "acme", Subject: "u0", Groups: []string{"all"}}
+	for range 2 {
+		set, err := view.Resolve(everyone)
+		require.NoError(t, err)
+		require.Equal(t, documents, set.Len())
+		less, err := view.Apply([]filter.Change{{Ordinal: 7, Deleted: true}}).Resolve(everyone)
+		require.NoError(t, err)
+		require.Equal(t, documents-1, less.Len())
+		require.False(t, less.Contains(7))
+		nothing, err := view.Resolve(filter.Principal{Tenant: "acme", Subject: "u1"})
+		require.NoError(t, err)
+		require.True(t, nothing.IsEmpty())
+	}
+}
+
+// TestCallerKeepsSlices changes the access row after Apply: the View has its own.
+func TestCallerKeepsSlices(t *testing.T) {
+	readers := []filter.Reader{filter.User("u0")}
+	regions := []string{"EU"}
+	change := filter.Change{Access: filter.Access{
+		Readers:       filter.Readers{List: readers},
+		Applicability: filter.Applicability{Regions: regions},
+	}}
+	view := filter.NewView("acme", starter(t)).Apply([]filter.Change{change})
+	readers[0], regions[0] = filter.User("u1"), "US"
+	view = view.Apply([]filter.Change{{Access: filter.Access{}}}) // now nobody's
+	set, err := view.Resolve(filter.Principal{Tenant: "acme", Subject: "u0"})
+	require.NoError(t, err)
+	require.True(t, set.IsEmpty(), "the former reader still reads it")
+}
+
+// TestClassChurn lets classes come and go until the ids of classes start anew:
+// decisions made before must not be taken for those of new classes.
+func TestClassChurn(t *testing.T) {
+	policies := mustParse(t, modelSchema, `permit (principal, action, resource) when { resource has team && resource.team like "even*" };`)
+	principal := filter.Principal{Tenant: "acme", Subject: "u0"}
+	view := filter.NewView("acme", policies)
+	for batch := range 70 {
+		changes := make([]filter.Change, 1000)
+		for i := range changes {
+			team := fmt.Sprintf("%s-%d-%d", []string{"even", "odd"}[(i+batch)%2], batch, i)
+			changes[i] = filter.Change{Ordinal: uint32(i), Access: filter.Access{
+				Readers:    filter.Readers{Undeclared: true},
+				Attributes: filter.Attributes{"team": team},
+			}}
+		}
+		view = view.Apply(changes)
+		set, err := view.Resolve(principal)
+		require.NoError(t, err)
+		require.Equal(t, 500, set.Len())
+		require.Equal(t, batch%2 == 0, set.Contains(0))
+	}
+}
+
+func TestWithPolicies(t *testing.T) {
+	view := filter.NewView("acme", starter(t)).Apply([]filter.Change{
+		{Ordinal: 4, Access: filter.Access{Readers: filter.Readers{Undeclared: true}}},
+	})
+	principal := filter.Principal{Tenant: "acme", Subject: "u0"}
+	before, err := view.Resolve(principal)
+	require.NoError(t, err)
+	require.Equal(t, []uint32{4}, ordinals(before))
+	after, err := view.WithPolicies(nil).Resolve(principal)
+	require.NoError(t, err)
+	require.True(t, after.IsEmpty())
+}
+
+func TestSetZeroValue(t *testing.T) {
+	var zero filter.Set
+	require.True(t, zero.IsEmpty())
+	require.Zero(t, zero.Len())
+	require.False(t, zero.Contains(0))
+	require.True(t, zero.Equal(filter.SetOf()))
+	require.False(t, zero.Equal(filter.SetOf(1)))
+	require.True(t, zero.And(filter.SetOf(1)).IsEmpty())
+	require.True(t, filter.SetOf(1).And(zero).IsEmpty())
+	require.True(t, zero.AndNot(filter.SetOf(1)).IsEmpty())
+	require.Equal(t, []uint32{1}, ordinals(filter.SetOf(1).AndNot(zero)))
+	require.Zero(t, zero.IntersectionLen(filter.SetOf(1).Bitmap()))
+	require.Zero(t, zero.Many().NextMany(make([]uint32, 4)))
+	require.Empty(t, ordinals(zero))
+}
+
+func TestSetBitmapIsACopy(t *testing.T) {
+	set := filter.SetOf(1, 2)
+	set.Bitmap().Add(3)
+	require.Equal(t, []uint32{1, 2}, ordinals(set))
+	require.Equal(t, 1, set.IntersectionLen(filter.SetOf(2, 3).Bitmap()))
+}

@@ -1,0 +1,93 @@
+package conformance
+
+import (
+	"math"
+	"math/rand/v2"
+	"strings"
+
+	"sluice/filter"
+	"sluice/index"
+)
+
+// Corpus makes random documents. Row numbers are never used again, as in the store.
+type Corpus struct {
+	*rand.Rand
+	dims    int
+	nextRow uint32
+}
+
+// vocabulary is small, so that queries match many rows, and has words that
+// stem alike, stop words and letters outside ASCII.
+var vocabulary = strings.Fields(`alpha beta gamma delta running runs ran the of and
+	failover fail over replica replicas quota limits limit café naïve straße 東京 user's 42 v1.2`)
+
+// NewCorpus is the same for the same seed.
+func NewCorpus(seed uint64, dims int) *Corpus {
+	return &Corpus{rand.New(rand.NewPCG(seed, 1)), dims, 1}
+}
+
+// Words returns n words of a small vocabulary, some far more often than others.
+func (c *Corpus) Words(n int) string {
+	words := make([]string, n)
+	for i := range words {
+		words[i] = vocabulary[int(float64(len(vocabulary))*c.Float64()*c.Float64())]
+	}
+	return strings.Join(words, " ")
+}
+
+// Vector has unit length; one in four is a coarse one, so that ties happen.
+func (c *Corpus) Vector() []float32 {
+	v, square := make([]float32, c.dims), 0.0
+	coarse := c.IntN(4) == 0
+	for i := range v {
+		x := c.NormFloat64()
+		if coarse {
+			x = math.Copysign(1, x)
+			if i > 1 {
+				x = 1
+			}
+		}
+		v[i] = float32(x)
+		square += x * x
+	}
+	for i := range v {
+		v[i] /= float32(math.Sqrt(square))
+	}
+	return v
+}
+
+// Document has up to five rows.
+func (c *Corpus) Document(ordinal uint32) index.Document {
+	d := index.Document{Ordinal: ordinal}
+	for range c.IntN(6) {
+		d.Rows = append(d.Rows, index.Row{Row: c.nextRow, Text: c.Words(c.IntN(30)), Vector: c.Vector()})
+		c.nextRow++
+	}
+	c.nextRow += uint32(c.IntN(3))
+	return d
+}
+
+// Batch changes random documents of the ordinals [0, n).
+func (c *Corpus) Batch(epoch uint64, n int) index.Batch {
+	b := index.Batch{Epoch: epoch}
+	for _, ordinal := range c.Perm(n)[:c.IntN(min(n, 12))+1] {
+		if c.IntN(4) == 0 {
+			b.Delete = append(b.Delete, uint32(ordinal))
+		} else {
+			b.Put = append(b.Put, c.Document(uint32(ordinal)))
+		}
+	}
+	return b
+}
+
+// Set admits each of the ordinals [0, n) with a probability that is itself random.
+func (c *Corpus) Set(n int) filter.Set {
+	share := []float64{0, 0.02, 0.2, 0.7, 1}[c.IntN(5)]
+	var ordinals []uint32
+	for i := range n {
+		if c.Float64() < share {
+			ordinals = append(ordinals, uint32(i))
+		}
+	}
+	return filter.SetOf(ordinals...)
+}

@@ -1,0 +1,166 @@
+package local
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"hash/crc32"
+
+	"github.com/RoaringBitmap/roaring/v2"
+	"github.com/cockroachdb/pebble/v2/vfs"
+
+	"sluice/index"
+)
+
+// Report says what Check found intact.
+type Report struct {
+	Epoch     uint64
+	Segments  int
+	Documents int // that can be found
+	Rows      int
+}
+
+// Check reads every byte of the index in dir and verifies every checksum and
+// cross reference. It changes nothing and can run on a copy of a live index.
+// The error joins all that is wrong, each with its file. nil as fs is the
+// operating system's.
+func Check(dir string, fs vfs.FS) (Report, error) {
+	options, err := Options{FS: fs}.withDefaults()
+	if err != nil && !errors.Is(err, index.ErrInvalid) { // it is told nothing of the content
+		return Report{}, err
+	}
+	m, err := readManifest(options.FS, dir)
+	if err == nil && m == nil {
+		err = fmt.Errorf("%s holds no index: %w", dir, index.ErrRebuild)
+	}
+	if err != nil {
+		return Report{}, err
+	}
+	options.Dimensions = int(m.dims)
+	c := checker{dir: dir, options: options, live: roaring.New(), rows: roaring.New()}
+	for _, entry := range m.segments {
+		if err := c.segment(entry); err != nil {
+			c.problems = append(c.problems, fmt.Errorf("%s: %w", options.FS.PathJoin(dir, segmentName(entry.id)), err))
+		}
+	}
+	report := Report{m.epoch, len(m.segments), int(c.live.GetCardinality()), int(c.rows.GetCardinality())}
+	return report, errors.Join(c.problems...)
+}
+
+type checker struct {
+	dir      string
+	options  Options
+	live     *roaring.Bitmap // ordinals seen live in some segment
+	rows     *roaring.Bitmap // and their rows
+	problems []error
+}
+
+func (c *checker) segment(entry segmentEntry) error {
+	p, err := openPart(c.dir, c.options, entry)
+	if err != nil {
+		return err
+	}
+	defer p.seg.release()
+	return errors.Join(checkLayout(p.seg), checkTables(p.seg), checkVectors(p.seg), checkPostings(p.seg), c.liveOnce(p))
+}
+
+// checkLayout verifies the checksums that opening leaves out, and that nothing
+// but zeros lies between the sections.
+func checkLayout(s *segment) error {
+	at := uint64(headerSize)
+	for i := range sectionCount {
+		offset, length, sum := s.entry(i)
+		padded := (at + alignment - 1) / alignment * alignment
+		if offset != padded || len(bytes.Trim(s.data[at:padded], "\x00")) > 0 {
+			return damaged("section %d is not where it belongs", i)
+		}
+		if crc32.Checksum(s.section[i], castagnoli) != sum {
+			return damaged("checksum of section %d", i)
+		}
+		at = offset + length
+	}
+	if at != uint64(len(s.data)-footerSize) {
+		return damaged("bytes after the last section")
+	}
+	return nil
+}
+
+// checkTables verifies that documents ascend and their rows and lengths add up.
+func checkTables(s *segment) error {
+	var before document
+	for i := range s.documents() {
+		d := s.document(i)
+		if i > 0 && d.ordinal <= before.ordinal || d.hi <= d.lo {
+			return damaged("document %d is out of order", d.ordinal)
+		}
+		sum := before.length
+		for slot := d.lo; slot < d.hi; slot++ {
+			sum += uint64(s.length(slot))
+		}
+		if sum != d.length {
+			return damaged("lengths of document %d", d.ordinal)
+		}
+		before = d
+	}
+	return nil
+}
+
+func checkVectors(s *segment) error {
+	for slot := range uint32(s.rows()) {
+		if err := checkVector(s.vector(slot), s.dims); err != nil {
+			return damaged("row %d: %v", s.row(slot), err)
+		}
+	}
+	return nil
+}
+
+// checkPostings verifies that terms ascend, that every list decodes to as many
+// postings as it says, and that the frequencies add up to the rows' lengths.
+func checkPostings(s *segment) error {
+	lengths := make([]uint32, s.rows())
+	everything := []span{{0, uint32(s.rows())}}
+	var before []byte
+	var postings []posting
+	for i := range s.terms() {
+		term, list := s.term(i)
+		if i > 0 && bytes.Compare(before, term) >= 0 {
+			return damaged("term %q is out of order", term)
+		}
+		var err error
+		if postings, err = list.within(everything, postings[:0]); err != nil {
+			return fmt.Errorf("term %q: %w", term, err)
+		}
+		if len(postings) != int(list.count) || len(postings) == 0 {
+			return damaged("term %q has %d postings, not %d", term, len(postings), list.count)
+		}
+		for _, p := range postings {
+			lengths[p.slot] += p.freq
+		}
+		before = term
+	}
+	for slot, length := range lengths {
+		if length != s.length(uint32(slot)) {
+			return damaged("row %d has %d terms, its length is %d", s.row(uint32(slot)), length, s.length(uint32(slot)))
+		}
+	}
+	return nil
+}
+
+// liveOnce verifies that no document or row is live in two segments.
+func (c *checker) liveOnce(p part) error {
+	for i := range p.seg.documents() {
+		d := p.seg.document(i)
+		if p.isDeleted(d.ordinal) {
+			continue
+		}
+		if !c.live.CheckedAdd(d.ordinal) {
+			return damaged("document %d is live in another segment too", d.ordinal)
+		}
+		for slot := d.lo; slot < d.hi; slot++ {
+			if !c.rows.CheckedAdd(p.seg.row(slot)) {
+				return damaged("row %d is live twice", p.seg.row(slot))
+			}
+		}
+	}
+	return nil
+}

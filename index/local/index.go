@@ -1,0 +1,300 @@
+// Package local is the embedded index: one directory for one generation of one
+// collection. Documents live in immutable, checksummed segments: fresh ones in
+// memory, sealed ones in files. A manifest names the sealed ones; switching it
+// is what makes a state durable. docs/formats/index.md describes the files.
+package local
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+	"sync/atomic"
+
+	"sluice/index"
+)
+
+// Index implements index.Index.
+type Index struct {
+	dir     string
+	options Options
+	memory  sync.Pool // of *scratch
+
+	writing chan struct{} // held by whoever changes the index; guards the next fields
+	nextID  uint64
+	dirty   bool // something was applied since the last commit
+
+	mu      sync.Mutex // guards current
+	current *snapshot  // nil: closed
+	durable atomic.Uint64
+
+	wake    chan struct{} // there may be something to merge
+	pending atomic.Uint64 // id of the segment a merge is writing
+	stop    context.CancelFunc
+	done    chan struct{} // the merging goroutine has ended
+}
+
+var _ index.Index = (*Index)(nil)
+
+// Open opens the index in dir, or creates it if dir is missing or empty.
+//
+// index.ErrNewerFormat: a later version wrote it. index.ErrRebuild: it is
+// damaged, or was made with another model, analyzer or number of dimensions;
+// remove the directory, open it anew and fill it from the store.
+func Open(dir string, options Options) (*Index, error) {
+	options, err := options.withDefaults()
+	if err != nil {
+		return nil, fmt.Errorf("opening index %s: %w", dir, err)
+	}
+	m, err := openManifest(dir, options)
+	if err != nil {
+		return nil, err
+	}
+	parts, err := openParts(dir, options, m)
+	if err != nil {
+		return nil, err
+	}
+	ix := newIndex(dir, options, m, parts)
+	merging, stop := context.WithCancel(context.Background())
+	ix.stop = stop
+	go ix.mergeLoop(merging)
+	ix.wakeMerger() // the last run may have left some to do
+	return ix, nil
+}
+
+// newIndex takes over the parts' segments.
+func newIndex(dir string, options Options, m *manifest, parts []part) *Index {
+	ix := &Index{
+		dir:     dir,
+		options: options,
+		memory:  sync.Pool{New: func() any { return new(scratch) }},
+		writing: make(chan struct{}, 1),
+		nextID:  m.nextID,
+		current: newSnapshot(m.epoch, parts),
+		wake:    make(chan struct{}, 1),
+		done:    make(chan struct{}),
+	}
+	releaseAll(parts)
+	ix.durable.Store(m.epoch)
+	return ix
+}
+
+// lock waits for its turn to change the index.
+func (ix *Index) lock(ctx context.Context) error {
+	select {
+	case ix.writing <- struct{}{}:
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	if ix.current == nil { // only Close, which holds the lock, makes it so
+		ix.unlock()
+		return index.ErrClosed
+	}
+	return nil
+}
+
+func (ix *Index) unlock() { <-ix.writing }
+
+// Apply makes the batch searchable. It first seals the fresh rows if they are many.
+func (ix *Index) Apply(ctx context.Context, b index.Batch) error {
+	if err := ix.apply(ctx, b); err != nil {
+		return fmt.Errorf("applying epoch %d to index %s: %w", b.Epoch, ix.dir, err)
+	}
+	return nil
+}
+
+func (ix *Index) apply(ctx context.Context, b index.Batch) error {
+	touched, err := checkBatch(b, ix.options.Dimensions)
+	if err != nil {
+		return err
+	}
+	built, err := buildSegment(ctx, b.Put, ix.options.Dimensions, ix.options.Analyzer)
+	if err != nil {
+		return err
+	}
+	if err := ix.lock(ctx); err != nil {
+		return err
+	}
+	defer ix.unlock()
+	if b.Epoch < ix.current.epoch {
+		return fmt.Errorf("the index is at epoch %d already: %w", ix.current.epoch, index.ErrInvalid)
+	}
+	if ix.full() {
+		if err := ix.commit(ctx, ix.current.parts); err != nil {
+			return err
+		}
+	}
+	parts, err := ix.changed(ctx, touched, built)
+	if err != nil {
+		return err
+	}
+	ix.publish(b.Epoch, parts)
+	ix.dirty = true
+	return nil
+}
+
+// changed returns the present parts without the touched documents and with the built segment.
+func (ix *Index) changed(ctx context.Context, touched []uint32, built *segment) ([]part, error) {
+	parts := make([]part, 0, len(ix.current.parts)+1)
+	for _, p := range ix.current.parts {
+		if p = p.without(touched); p.seg.id != 0 || p.liveRows() > 0 {
+			parts = append(parts, p)
+		}
+	}
+	if built != nil {
+		parts = append(parts, part{seg: built})
+	}
+	return ix.compact(ctx, parts)
+}
+
+// compact merges fresh segments so that each has at least twice the rows of
+// the one after it: their number stays logarithmic.
+func (ix *Index) compact(ctx context.Context, parts []part) ([]part, error) {
+	for n := len(parts); n >= 2; n = len(parts) {
+		older, newer := parts[n-2], parts[n-1]
+		if older.seg.id != 0 || older.seg.rows() >= 2*newer.seg.rows() {
+			break
+		}
+		merged, err := mergeFresh(ctx, ix.options.Dimensions, parts[n-2:])
+		if err != nil {
+			return nil, err
+		}
+		parts = append(parts[:n-2], part{seg: merged})
+	}
+	return parts, nil
+}
+
+// full reports whether the fresh rows exceed their bounds.
+func (ix *Index) full() bool {
+	rows, size := 0, 0
+	for _, p := range ix.current.parts {
+		if p.seg.id == 0 {
+			rows += p.seg.rows()
+			size += len(p.seg.data)
+		}
+	}
+	return rows >= ix.options.FreshRows || size >= ix.options.FreshBytes
+}
+
+// checkBatch returns the ordinals that the batch touches.
+func checkBatch(b index.Batch, dims int) ([]uint32, error) {
+	touched := slices.Clone(b.Delete)
+	for _, d := range b.Put {
+		touched = append(touched, d.Ordinal)
+		if err := checkDocument(d, dims); err != nil {
+			return nil, fmt.Errorf("document %d: %w", d.Ordinal, err)
+		}
+	}
+	slices.Sort(touched)
+	for i := 1; i < len(touched); i++ {
+		if touched[i-1] == touched[i] {
+			return nil, fmt.Errorf("document %d is given twice: %w", touched[i], index.ErrInvalid)
+		}
+	}
+	return touched, nil
+}
+
+func checkDocument(d index.Document, dims int) error {
+	for i, r := range d.Rows {
+		if i > 0 && r.Row <= d.Rows[i-1].Row {
+			return fmt.Errorf("row %d after row %d: %w", r.Row, d.Rows[i-1].Row, index.ErrInvalid)
+		}
+		if err := checkVector(r.Vector, dims); err != nil {
+			return fmt.Errorf("row %d: %w", r.Row, err)
+		}
+	}
+	return nil
+}
+
+// Holds reports whether the row is live and belongs to the ordinal.
+func (ix *Index) Holds(ordinal, row uint32) bool {
+	ix.mu.Lock()
+	defer ix.mu.Unlock()
+	if ix.current == nil {
+		return false
+	}
+	return slices.ContainsFunc(ix.current.parts, func(p part) bool { return p.holds(ordinal, row) })
+}
+
+// Applied returns the epoch of the manifest.
+func (ix *Index) Applied() uint64 { return ix.durable.Load() }
+
+// Flush seals the fresh rows and switches the manifest.
+func (ix *Index) Flush(ctx context.Context) error {
+	if err := ix.lock(ctx); err != nil {
+		return fmt.Errorf("flushing index %s: %w", ix.dir, err)
+	}
+	defer ix.unlock()
+	if !ix.dirty {
+		return nil
+	}
+	if err := ix.commit(ctx, ix.current.parts); err != nil {
+		return fmt.Errorf("flushing index %s: %w", ix.dir, err)
+	}
+	return nil
+}
+
+// Reader returns the present state.
+func (ix *Index) Reader() (index.Reader, error) {
+	ix.mu.Lock()
+	defer ix.mu.Unlock()
+	if ix.current == nil {
+		return nil, index.ErrClosed
+	}
+	ix.current.acquire()
+	return &reader{state: ix.current, dims: ix.options.Dimensions, analyzer: ix.options.Analyzer, memory: &ix.memory}, nil
+}
+
+// publish makes parts the present state. The caller holds the lock.
+func (ix *Index) publish(epoch uint64, parts []part) {
+	next := newSnapshot(epoch, parts)
+	ix.mu.Lock()
+	before := ix.current
+	ix.current = next
+	ix.mu.Unlock()
+	before.release()
+}
+
+// Close ends the merging and lets go of the segments. What was applied since
+// the last Flush is lost, and comes again from the feed.
+func (ix *Index) Close() error {
+	ix.stop()
+	<-ix.done
+	if err := ix.lock(context.Background()); err != nil {
+		return nil // closed before
+	}
+	defer ix.unlock()
+	ix.mu.Lock()
+	before := ix.current
+	ix.current = nil
+	ix.mu.Unlock()
+	before.release()
+	return nil
+}
+
+// Stats are sizes of the present state.
+type Stats struct {
+	Rows      int // that can be found
+	FreshRows int // of those, in memory only
+	Segments  int // sealed
+	Bytes     int // of all segments, fresh and sealed
+}
+
+// Stats returns zeros once the index is closed.
+func (ix *Index) Stats() (s Stats) {
+	ix.mu.Lock()
+	defer ix.mu.Unlock()
+	if ix.current == nil {
+		return s
+	}
+	for _, p := range ix.current.parts {
+		s.Rows += p.liveRows()
+		s.Bytes += len(p.seg.data)
+		if p.seg.id == 0 {
+			s.FreshRows += p.liveRows()
+		} else {
+			s.Segments++
+		}
+	}
+	return s
+}

@@ -1,0 +1,103 @@
+package local
+
+import (
+	"testing"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+	"github.com/stretchr/testify/require"
+
+	"sluice/index"
+	"sluice/index/conformance"
+)
+
+// TestChangesDuringMerge: what is put and deleted while a merge writes its
+// segment, flushed or not, stays so when it is switched in.
+func TestChangesDuringMerge(t *testing.T) {
+	for seed := range uint64(20) {
+		disk, c := vfs.NewMem(), conformance.NewCorpus(seed, testDims)
+		ix, err := Open("index", testOptions(t, disk))
+		require.NoError(t, err)
+		epoch := uint64(0)
+		change := func() {
+			epoch++
+			require.NoError(t, ix.Apply(t.Context(), c.Batch(epoch, testOrdinals)))
+			if c.IntN(2) == 0 {
+				require.NoError(t, ix.Flush(t.Context()))
+			}
+		}
+		for len(pickMerge(ix.current.parts)) == 0 {
+			change()
+		}
+		base, picked, id, err := ix.beginMerge(t.Context())
+		require.NoError(t, err)
+		var seg *segment
+		if countLive(picked) > 0 {
+			seg, err = ix.writeSegment(t.Context(), id, picked)
+			require.NoError(t, err)
+		}
+		for range 4 {
+			change()
+		}
+		want := stateOf(t, ix)
+		require.NoError(t, ix.endMerge(t.Context(), picked, seg))
+		base.release()
+		ix.pending.Store(0)
+		require.Equal(t, want, stateOf(t, ix), "seed %d", seed)
+		require.Equal(t, epoch, ix.Applied())
+		require.NoError(t, ix.Close())
+		_, err = Check("index", disk)
+		require.NoError(t, err, "seed %d", seed)
+		ix, err = Open("index", testOptions(t, disk))
+		require.NoError(t, err)
+		require.Equal(t, want, stateOf(t, ix), "seed %d", seed)
+		require.NoError(t, ix.Close())
+	}
+}
+
+// TestMergeReclaims: replaced and deleted rows leave the disk, and the number
+// of segments stays small.
+func TestMergeReclaims(t *testing.T) {
+	ix, err := Open("index", testOptions(t, vfs.NewMem()))
+	require.NoError(t, err)
+	c := conformance.NewCorpus(1, testDims)
+	for epoch := uint64(1); epoch <= 200; epoch++ {
+		require.NoError(t, ix.Apply(t.Context(), c.Batch(epoch, testOrdinals)))
+		require.NoError(t, ix.Flush(t.Context()))
+		require.NoError(t, ix.mergeAll(t.Context()))
+		require.Less(t, ix.Stats().Segments, mergeFanout)
+		for _, p := range ix.current.parts {
+			require.LessOrEqual(t, int(p.dead)*deadShare, p.seg.rows())
+		}
+	}
+	everything := make([]uint32, testOrdinals)
+	for i := range everything {
+		everything[i] = uint32(i)
+	}
+	require.NoError(t, ix.Apply(t.Context(), index.Batch{Epoch: 201, Delete: everything}))
+	require.NoError(t, ix.Flush(t.Context()))
+	require.NoError(t, ix.mergeAll(t.Context()))
+	require.Equal(t, Stats{}, ix.Stats())
+	requireTidy(t, ix, ix.options.FS)
+	require.NoError(t, ix.Close())
+}
+
+// TestAutoSeal: fresh rows never exceed their bound by more than a batch.
+func TestAutoSeal(t *testing.T) {
+	for name, bound := range map[string]func(*Options){
+		"rows":  func(o *Options) { o.FreshRows = 20 },
+		"bytes": func(o *Options) { o.FreshRows, o.FreshBytes = 1000, 2000 },
+	} {
+		options := testOptions(t, vfs.NewMem())
+		bound(&options)
+		ix, err := Open("index", options)
+		require.NoError(t, err)
+		c := conformance.NewCorpus(1, testDims)
+		for epoch := uint64(1); epoch <= 50; epoch++ {
+			require.NoError(t, ix.Apply(t.Context(), c.Batch(epoch, testOrdinals)))
+			require.Less(t, ix.Stats().FreshRows, 20+12*5, name)
+			require.LessOrEqual(t, len(ix.current.parts)-ix.Stats().Segments, 8, name)
+		}
+		require.Greater(t, ix.Applied(), uint64(30), name)
+		require.NoError(t, ix.Close())
+	}
+}

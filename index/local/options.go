@@ -1,0 +1,80 @@
+package local
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"log/slog"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+
+	"sluice/index"
+	"sluice/index/text"
+)
+
+// Options say what an index holds. Those of the first three fields are part of
+// the index: opened with others it must be rebuilt.
+type Options struct {
+	Dimensions int
+	Analyzer   text.Analyzer
+	Model      string // digest of what made the vectors; only compared
+
+	FreshRows  int          // rows kept in memory before they are sealed; 0: 8,192
+	FreshBytes int          // the same in bytes; 0: 32 MiB
+	FS         vfs.FS       // nil: the operating system's
+	Log        *slog.Logger // background work that failed and is tried again; nil: slog.Default()
+
+	manualMerge bool // tests call merge themselves
+}
+
+const (
+	maxDimensions     = 1 << 16
+	defaultFreshRows  = 8192
+	defaultFreshBytes = 32 << 20
+)
+
+// withDefaults fills in and validates.
+func (o Options) withDefaults() (Options, error) {
+	if o.FreshRows == 0 {
+		o.FreshRows = defaultFreshRows
+	}
+	if o.FreshBytes == 0 {
+		o.FreshBytes = defaultFreshBytes
+	}
+	if o.FS == nil {
+		o.FS = vfs.Default
+	}
+	if o.Log == nil {
+		o.Log = slog.Default()
+	}
+	return o, o.validate()
+}
+
+func (o Options) validate() error {
+	switch {
+	case o.Dimensions < 1 || o.Dimensions > maxDimensions:
+		return fmt.Errorf("%d dimensions, 1 to %d are possible: %w", o.Dimensions, maxDimensions, index.ErrInvalid)
+	case o.Analyzer == text.Analyzer{}:
+		return fmt.Errorf("no analyzer: %w", index.ErrInvalid)
+	case len(o.Model) > maxName:
+		return fmt.Errorf("model digest of %d bytes: %w", len(o.Model), index.ErrInvalid)
+	case o.FreshRows < 0 || o.FreshBytes < 0:
+		return fmt.Errorf("negative bound on fresh rows: %w", index.ErrInvalid)
+	case binary.NativeEndian.Uint16([]byte{1, 0}) != 1:
+		return errors.New("the embedded index needs a little-endian processor")
+	}
+	return nil
+}
+
+// mismatch names what an index on disk was made with that differs; "" if nothing does.
+func (o Options) mismatch(m *manifest) string {
+	switch {
+	case int(m.dims) != o.Dimensions:
+		return fmt.Sprintf("%d dimensions instead of %d", m.dims, o.Dimensions)
+	case m.analyzer != o.Analyzer.Identity():
+		return fmt.Sprintf("analyzer %s instead of %s", m.analyzer, o.Analyzer.Identity())
+	case m.model != o.Model:
+		return fmt.Sprintf("model %s instead of %s", m.model, o.Model)
+	}
+	return ""
+}

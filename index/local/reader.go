@@ -1,0 +1,57 @@
+package local
+
+import (
+	"context"
+	"sync"
+	"sync/atomic"
+
+	"sluice/filter"
+	"sluice/index"
+	"sluice/index/text"
+)
+
+// scanStep is how many rows are scored between two looks at the context.
+const scanStep = 4096
+
+// reader answers queries over one snapshot.
+type reader struct {
+	state    *snapshot
+	dims     int
+	analyzer text.Analyzer
+	memory   *sync.Pool // of *scratch
+	closed   atomic.Bool
+}
+
+// Close lets go of the snapshot, once. Queries under way finish first.
+func (r *reader) Close() {
+	if !r.closed.Swap(true) {
+		r.state.release()
+	}
+}
+
+// begin holds the snapshot for one query; end lets go.
+func (r *reader) begin() (*scratch, error) {
+	if r.closed.Load() || !r.state.acquire() {
+		return nil, index.ErrClosed
+	}
+	return r.memory.Get().(*scratch), nil
+}
+
+func (r *reader) end(s *scratch) {
+	r.memory.Put(s)
+	r.state.release()
+}
+
+// Dense scans every allowed row.
+func (r *reader) Dense(ctx context.Context, allowed filter.Set, vector []float32, k int) ([]index.Hit, error) {
+	if err := checkVector(vector, r.dims); err != nil {
+		return nil, err
+	}
+	memory, err := r.begin()
+	if err != nil {
+		return nil, err
+	}
+	defer r.end(memory)
+	memory.choose(r.state.parts, allowed)
+	return scanVectors(ctx, r.state.parts, memory.selections, vector, k)
+}

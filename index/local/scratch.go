@@ -1,0 +1,40 @@
+package local
+
+import (
+	"slices"
+
+	"sluice/filter"
+)
+
+// scratch is the memory of one query, used again by the next.
+type scratch struct {
+	allowed    []uint32    // ordinals, ascending
+	selections []selection // by part
+	matches    []posting   // of all terms and parts, one list after the other
+	ends       []int       // where each list ends
+	scores     []float64   // by slot; all zero between parts
+	touched    []uint32    // slots with a score
+}
+
+// choose fills the selections and returns rows and terms over all of them.
+func (s *scratch) choose(parts []part, allowed filter.Set) (rows, length uint64) {
+	s.allowed = s.allowed[:0]
+	for ordinal := range allowed.Each {
+		s.allowed = append(s.allowed, ordinal)
+	}
+	s.selections = slices.Grow(s.selections[:0], len(parts))[:len(parts)]
+	for i, p := range parts {
+		s.selections[i].choose(p, s.allowed)
+		rows += s.selections[i].rows
+		length += s.selections[i].length
+	}
+	return rows, length
+}
+
+// zeroScores returns scores for that many slots, all zero.
+func (s *scratch) zeroScores(slots int) []float64 {
+	if len(s.scores) < slots {
+		s.scores = make([]float64, slots)
+	}
+	return s.scores[:slots]
+}

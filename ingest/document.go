@@ -1,0 +1,77 @@
+// Package ingest is a document's way: check, parse, chunk, embed, commit, wait
+// until it is searchable.
+package ingest
+
+import (
+	"crypto/sha256"
+	"encoding/binary"
+	"fmt"
+	"unicode"
+	"unicode/utf8"
+
+	"sluice/filter"
+	"sluice/store"
+)
+
+const (
+	maxKeyBytes   = 1024
+	maxTitleBytes = 1024
+)
+
+// Document is what a caller brings.
+type Document struct {
+	Key    string
+	Title  string // "" takes the document's own
+	Format string
+	Text   []byte
+	Access filter.Access
+}
+
+func (d Document) check() error {
+	if err := CheckKey(d.Key); err != nil {
+		return err
+	}
+	if len(d.Title) > maxTitleBytes {
+		return fmt.Errorf("%w: the title has %d bytes; at most %d are allowed", store.ErrInvalid, len(d.Title), maxTitleBytes)
+	}
+	if !plain(d.Title) {
+		return fmt.Errorf("%w: the title has control characters or is not valid UTF-8", store.ErrInvalid)
+	}
+	return nil
+}
+
+// CheckKey refuses keys that cannot be a document's: empty, over 1,024 bytes,
+// not UTF-8, or with control characters.
+func CheckKey(key string) error {
+	switch {
+	case key == "":
+		return fmt.Errorf("%w: the document has no key", store.ErrInvalid)
+	case len(key) > maxKeyBytes:
+		return fmt.Errorf("%w: the key has %d bytes; at most %d are allowed", store.ErrInvalid, len(key), maxKeyBytes)
+	case !plain(key):
+		return fmt.Errorf("%w: the key has control characters or is not valid UTF-8", store.ErrInvalid)
+	}
+	return nil
+}
+
+func plain(s string) bool {
+	for _, r := range s {
+		if unicode.IsControl(r) {
+			return false
+		}
+	}
+	return utf8.ValidString(s)
+}
+
+// identity is what makes two writes the same version: format, title and text
+// as they were brought, each length-prefixed so that no two triples collide.
+func (d Document) identity() [32]byte {
+	h := sha256.New()
+	for _, part := range [][]byte{[]byte(d.Format), []byte(d.Title), d.Text} {
+		var size [8]byte
+		binary.LittleEndian.PutUint64(size[:], uint64(len(part)))
+		h.Write(size[:])
+		h.Write(part)
+	}
+	return [32]byte(h.Sum(nil))
+}

@@ -1,0 +1,230 @@
+package ingest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"sluice/chunk"
+	"sluice/document"
+	"sluice/filter"
+	"sluice/gpu"
+	"sluice/store"
+)
+
+// Serving is what searches run on.
+type Serving interface {
+	// Await blocks until searches see everything up to the epoch.
+	Await(ctx context.Context, epoch uint64) error
+	// CheckDocument says why the policies in force could never permit a document
+	// with these attributes, or nil.
+	CheckDocument(filter.Attributes) error
+}
+
+// Writer writes documents. Safe for concurrent use.
+type Writer struct {
+	store    store.Store
+	embedder gpu.Embedder
+	serving  Serving
+}
+
+// NewWriter returns a Writer.
+func NewWriter(st store.Store, embedder gpu.Embedder, serving Serving) *Writer {
+	return &Writer{st, embedder, serving}
+}
+
+// Outcome is a write's receipt and how many of its chunks are longer than what
+// the model sees.
+type Outcome struct {
+	store.Receipt
+	Truncated int
+}
+
+// CreateCollection creates it or returns the one that exists.
+func (w *Writer) CreateCollection(ctx context.Context, tenant, name string, settings store.Settings) (store.Collection, bool, error) {
+	c, created, err := w.store.CreateCollection(ctx, tenant, name, settings)
+	if err != nil {
+		return c, created, err
+	}
+	epoch, err := w.store.Epoch(ctx)
+	if err != nil {
+		return c, created, err
+	}
+	return c, created, w.serving.Await(ctx, epoch)
+}
+
+// Collection returns a collection of the tenant, or store.ErrNotFound.
+func (w *Writer) Collection(ctx context.Context, tenant, name string) (store.Collection, error) {
+	return w.store.Collection(ctx, tenant, name)
+}
+
+// Write creates or replaces a document. When it returns, the write is durable
+// and searchable.
+func (w *Writer) Write(ctx context.Context, tenant, collection string, d Document) (Outcome, error) {
+	if err := d.check(); err != nil {
+		return Outcome{}, err
+	}
+	if err := w.checkAccess(d.Access); err != nil {
+		return Outcome{}, err
+	}
+	c, err := w.store.Collection(ctx, tenant, collection)
+	if err != nil {
+		return Outcome{}, err
+	}
+	out, err := w.commit(ctx, c.ID, d)
+	if err != nil {
+		return Outcome{}, err
+	}
+	return out, w.serving.Await(ctx, out.Epoch)
+}
+
+// checkAccess refuses a document that a mistyped attribute would hide from
+// everybody.
+func (w *Writer) checkAccess(a filter.Access) error {
+	if err := w.serving.CheckDocument(a.Attributes); err != nil {
+		return fmt.Errorf("%w: the policies could never permit this document: %w", store.ErrInvalid, err)
+	}
+	return nil
+}
+
+// commit tries the cheap way first: the same content needs no vectors. Where
+// the store has other content by then, it asks for them.
+func (w *Writer) commit(ctx context.Context, collection uint32, d Document) (Outcome, error) {
+	version, err := prepare(d, w.embedder.Info())
+	if err != nil {
+		return Outcome{}, err
+	}
+	receipt, err := w.store.Commit(ctx, collection, version)
+	if !errors.Is(err, store.ErrVectorsNeeded) {
+		return Outcome{Receipt: receipt}, err
+	}
+	truncated, err := w.embed(ctx, collection, &version)
+	if err != nil {
+		return Outcome{}, err
+	}
+	receipt, err = w.store.Commit(ctx, collection, version)
+	return Outcome{receipt, truncated}, err
+}
+
+// prepare parses and chunks: a version that lacks only its vectors.
+func prepare(d Document, model gpu.Info) (store.Version, error) {
+	parsed, err := document.Parse(d.Format, d.Text)
+	if err != nil {
+		return store.Version{}, fmt.Errorf("%w: %w", store.ErrInvalid, err)
+	}
+	chunker, err := chunk.For(d.Format)
+	if err != nil {
+		return store.Version{}, fmt.Errorf("%w: %w", store.ErrInvalid, err)
+	}
+	chunks := chunker.Chunk(parsed)
+	if len(chunks) == 0 {
+		return store.Version{}, fmt.Errorf("%w: the document has no text", store.ErrInvalid)
+	}
+	title := d.Title
+	if title == "" {
+		title = parsed.Title
+	}
+	return store.Version{
+		Key: d.Key, Title: title, Format: d.Format, Chunker: chunker.Version(), Model: model.Digest,
+		Identity: d.identity(), Text: parsed.Text, Chunks: titled(title, chunks), Access: d.Access,
+	}, nil
+}
+
+// titled puts the document's title before the heading paths that do not begin with it.
+func titled(title string, chunks []chunk.Chunk) []chunk.Chunk {
+	for i, c := range chunks {
+		if title != "" && (len(c.Headings) == 0 || c.Headings[0] != title) {
+			chunks[i].Headings = append([]string{title}, c.Headings...)
+		}
+	}
+	return chunks
+}
+
+// embed fills in the vectors, reusing those of unchanged chunks of the version
+// before, and returns how many chunks were cut.
+func (w *Writer) embed(ctx context.Context, collection uint32, v *store.Version) (truncated int, err error) {
+	texts := make([]string, len(v.Chunks))
+	for i, c := range v.Chunks {
+		texts[i] = chunk.EmbedText(v.Text, c)
+	}
+	known, err := w.known(ctx, collection, v)
+	if err != nil {
+		return 0, err
+	}
+	var fresh []string
+	for _, text := range texts {
+		if known[text] == nil {
+			fresh = append(fresh, text)
+		}
+	}
+	embeddings, err := w.embedder.Embed(ctx, fresh)
+	if err != nil {
+		return 0, fmt.Errorf("embedding: %w", err)
+	}
+	for i, e := range embeddings {
+		known[fresh[i]] = e.Vector
+		if e.Truncated {
+			truncated++
+		}
+	}
+	v.Dimensions = w.embedder.Info().Dimensions
+	for _, text := range texts {
+		v.Vectors = append(v.Vectors, known[text]...)
+	}
+	return truncated, nil
+}
+
+// known returns the vectors of the present version by what was embedded.
+func (w *Writer) known(ctx context.Context, collection uint32, v *store.Version) (map[string][]float32, error) {
+	known := map[string][]float32{}
+	record, err := w.store.Lookup(ctx, collection, v.Key)
+	if errors.Is(err, store.ErrNotFound) {
+		return known, nil
+	}
+	if err != nil || record.Model != v.Model {
+		return known, err
+	}
+	content, err := w.store.Content(ctx, collection, record.Ordinal, true)
+	if errors.Is(err, store.ErrNotFound) {
+		return known, nil
+	}
+	if err != nil || content.Model != v.Model {
+		return known, err
+	}
+	for i, c := range content.Chunks {
+		known[chunk.EmbedText(content.Text, c)] = content.Vectors[i*content.Dimensions : (i+1)*content.Dimensions]
+	}
+	return known, nil
+}
+
+// SetAccess changes who may read a document. When it returns, no search that
+// starts later sees the document for those who lost it.
+func (w *Writer) SetAccess(ctx context.Context, tenant, collection, key string, change func(filter.Access) (filter.Access, error)) (store.Receipt, error) {
+	c, err := w.store.Collection(ctx, tenant, collection)
+	if err != nil {
+		return store.Receipt{}, err
+	}
+	receipt, err := w.store.SetAccess(ctx, c.ID, key, func(a filter.Access) (filter.Access, error) {
+		if a, err = change(a); err != nil {
+			return a, err
+		}
+		return a, w.checkAccess(a)
+	})
+	if err != nil {
+		return store.Receipt{}, err
+	}
+	return receipt, w.serving.Await(ctx, receipt.Epoch)
+}
+
+// Delete removes a document; store.ErrNotFound if there is none.
+func (w *Writer) Delete(ctx context.Context, tenant, collection, key string) error {
+	c, err := w.store.Collection(ctx, tenant, collection)
+	if err != nil {
+		return err
+	}
+	receipt, err := w.store.Delete(ctx, c.ID, key)
+	if err != nil {
+		return err
+	}
+	return w.serving.Await(ctx, receipt.Epoch)
+}

@@ -1,0 +1,20 @@
+package retrieve
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"sluice/index"
+)
+
+// errEmbedding marks a dense leg that could not run for lack of a query vector.
+var errEmbedding = errors.New("the query could not be embedded")
+
+func (q *query) dense(ctx context.Context) ([]index.Hit, error) {
+	embedded, err := q.engine.embedder.Embed(ctx, []string{q.request.Query})
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", errEmbedding, err)
+	}
+	return q.at.reader.Dense(ctx, q.allowed, embedded[0].Vector, q.plan.DenseDepth)
+}

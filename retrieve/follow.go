@@ -1,0 +1,218 @@
+package retrieve
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"sluice/filter"
+	"sluice/index"
+	"sluice/store"
+)
+
+const (
+	firstRetry = 50 * time.Millisecond
+	lastRetry  = 5 * time.Second
+)
+
+// follow applies the change feed until ctx ends. A step that fails (a full
+// disk, say) is retried: meanwhile writes are not acknowledged, and the recheck
+// keeps searches exact.
+func (s *Serving) follow(ctx context.Context) {
+	defer close(s.done)
+	for retry := firstRetry; ; {
+		err := s.step(ctx)
+		if ctx.Err() != nil {
+			return // that a step ends with it is no failure
+		}
+		s.report(err)
+		if err == nil {
+			retry = firstRetry
+			continue
+		}
+		s.log.Error("applying changes failed; trying again", "error", err, "in", retry)
+		sleep(ctx, retry)
+		retry = min(2*retry, lastRetry)
+	}
+}
+
+func sleep(ctx context.Context, d time.Duration) {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+	case <-timer.C:
+	}
+}
+
+// step waits for changes, applies some and publishes them. A checkpoint that is
+// due comes first: one that failed is not to wait for the next change.
+func (s *Serving) step(ctx context.Context) error {
+	if s.applied-s.flushed >= s.epochsPerFlush {
+		return s.checkpoint(ctx)
+	}
+	if err := s.store.WaitChange(ctx, s.applied); err != nil {
+		return err
+	}
+	changes, err := s.store.Changes(ctx, s.applied, changesPerStep)
+	if err != nil || len(changes) == 0 {
+		return err
+	}
+	if err := s.apply(ctx, changes); err != nil {
+		return err
+	}
+	s.advance(changes[len(changes)-1].Epoch)
+	return nil
+}
+
+func (s *Serving) apply(ctx context.Context, changes []store.Change) error {
+	epoch := changes[len(changes)-1].Epoch
+	if hasKind(changes, store.PoliciesChanged) {
+		if err := s.applyPolicies(ctx); err != nil {
+			return err
+		}
+	}
+	if hasKind(changes, store.CollectionCreated) {
+		if err := s.openCollections(ctx, epoch); err != nil {
+			return err
+		}
+	}
+	for id, c := range s.collections {
+		if ordinals := ordinalsOf(changes, id); len(ordinals) > 0 {
+			if err := s.applyDocuments(ctx, c, ordinals, epoch); err != nil {
+				return fmt.Errorf("collection %s: %w", c.Name, err)
+			}
+		}
+	}
+	return nil
+}
+
+func hasKind(changes []store.Change, kind store.ChangeKind) bool {
+	for _, c := range changes {
+		if c.Kind == kind {
+			return true
+		}
+	}
+	return false
+}
+
+// applyPolicies puts the stored policies in force in every collection.
+func (s *Serving) applyPolicies(ctx context.Context) error {
+	if err := s.loadPolicies(ctx); err != nil {
+		return err
+	}
+	for _, c := range s.collections {
+		if err := s.renew(c, c.current.view.WithPolicies(s.policies)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// applyDocuments brings index and view to the documents' present state, then
+// publishes both in one step: a grant is never visible before its rows.
+func (s *Serving) applyDocuments(ctx context.Context, c *collection, ordinals []uint32, epoch uint64) error {
+	now, err := s.read(ctx, c.index, c.ID, ordinals, epoch)
+	if err != nil {
+		return err
+	}
+	if err := c.index.Apply(ctx, now.batch); err != nil {
+		return err
+	}
+	return s.renew(c, c.current.view.Apply(now.changes))
+}
+
+// renew publishes the collection's present index with the given view.
+func (s *Serving) renew(c *collection, view *filter.View) error {
+	reader, err := c.index.Reader()
+	if err != nil {
+		return err
+	}
+	s.publish(c, newSnapshot(c.Collection, view, reader))
+	return nil
+}
+
+// checkpoint makes the indexes durable and forgets the feed they no longer need.
+func (s *Serving) checkpoint(ctx context.Context) error {
+	for _, c := range s.collections {
+		if err := c.index.Apply(ctx, index.Batch{Epoch: s.applied}); err != nil {
+			return err
+		}
+		if err := c.index.Flush(ctx); err != nil {
+			return fmt.Errorf("flushing the index of %s: %w", c.Name, err)
+		}
+	}
+	s.flushed = s.applied
+	return s.store.Trim(ctx, s.applied)
+}
+
+func (s *Serving) advance(epoch uint64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.applied = epoch
+	s.wake()
+}
+
+// report remembers whether the last step failed, for those who wait and for health.
+func (s *Serving) report(err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.failure = err
+	if err != nil {
+		s.wake()
+	}
+}
+
+func (s *Serving) wake() {
+	close(s.moved)
+	s.moved = make(chan struct{})
+}
+
+// Await blocks until every change up to epoch is what searches see.
+func (s *Serving) Await(ctx context.Context, epoch uint64) error {
+	for {
+		s.mu.Lock()
+		applied, failure, moved := s.applied, s.failure, s.moved
+		s.mu.Unlock()
+		if applied >= epoch {
+			return nil
+		}
+		if failure != nil {
+			return fmt.Errorf("%w: %w", ErrBehind, failure)
+		}
+		select {
+		case <-moved:
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-s.done:
+			return ErrStopped
+		}
+	}
+}
+
+// Ready reports why searches may be behind the store, or nil.
+func (s *Serving) Ready() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.failure
+}
+
+// Close stops following and makes the indexes durable. Searches must have ended.
+func (s *Serving) Close(ctx context.Context) error {
+	s.stop()
+	<-s.done
+	err := s.checkpoint(ctx)
+	for _, c := range s.collections {
+		c.current.release()
+	}
+	return errors.Join(err, s.closeIndexes())
+}
+
+func (s *Serving) closeIndexes() error {
+	var errs []error
+	for _, c := range s.collections {
+		errs = append(errs, c.index.Close())
+	}
+	return errors.Join(errs...)
+}

@@ -1,0 +1,301 @@
+package retrieve
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"maps"
+	"slices"
+	"sync"
+
+	"sluice/chunk"
+	"sluice/filter"
+	"sluice/index"
+	"sluice/store"
+)
+
+const (
+	changesPerStep  = 1024  // feed entries applied and published together
+	epochsPerFlush  = 10000 // epochs between two durable checkpoints of the indexes
+	rebuildDocBatch = 256   // documents read from the store at a time when rebuilding
+)
+
+// Errors of waits.
+var (
+	ErrStopped = errors.New("serving has stopped")
+	ErrBehind  = errors.New("the write is stored but not searchable yet")
+)
+
+// OpenIndex opens the index of a collection. It returns an empty one (Applied
+// 0) where what was there cannot be used, or is not wanted (fresh).
+type OpenIndex func(c store.Collection, fresh bool) (index.Index, error)
+
+// Serving is the state searches run on: per collection a filter.View and an
+// index, brought forward from the store's change feed by one goroutine and
+// published together, so that a search sees one epoch of both.
+type Serving struct {
+	store store.Store
+	open  OpenIndex
+	log   *slog.Logger
+
+	stop context.CancelFunc
+	done chan struct{}
+
+	epochsPerFlush uint64
+
+	mu          sync.Mutex
+	collections map[uint32]*collection
+	names       map[name]*collection
+	policies    *filter.Policies
+	applied     uint64
+	flushed     uint64
+	failure     error         // why the last step failed; nil when it did not
+	moved       chan struct{} // closed and replaced whenever the above change
+}
+
+type name struct{ tenant, collection string }
+
+type collection struct {
+	store.Collection
+	index   index.Index
+	current *snapshot // guarded by Serving.mu
+}
+
+// NewServing opens every collection, catches up with the store and follows it
+// until Close.
+func NewServing(ctx context.Context, st store.Store, open OpenIndex, log *slog.Logger) (*Serving, error) {
+	s := &Serving{
+		store: st, open: open, log: log, epochsPerFlush: epochsPerFlush,
+		collections: map[uint32]*collection{}, names: map[name]*collection{},
+		done: make(chan struct{}), moved: make(chan struct{}),
+	}
+	if err := s.load(ctx); err != nil {
+		return nil, errors.Join(err, s.closeIndexes())
+	}
+	following, stop := context.WithCancel(context.Background())
+	s.stop = stop
+	go s.follow(following)
+	return s, nil
+}
+
+// load brings everything to the store's present epoch, before any search.
+func (s *Serving) load(ctx context.Context) error {
+	epoch, err := s.store.Epoch(ctx)
+	if err != nil {
+		return err
+	}
+	if err := s.loadPolicies(ctx); err != nil {
+		return err
+	}
+	if err := s.openCollections(ctx, epoch); err != nil {
+		return err
+	}
+	s.applied, s.flushed = epoch, epoch
+	return nil
+}
+
+func (s *Serving) loadPolicies(ctx context.Context) error {
+	source, err := s.store.Policies(ctx)
+	if err != nil {
+		return fmt.Errorf("reading policies: %w", err)
+	}
+	policies, err := filter.ParsePolicies(source.Schema, source.Policies)
+	if err != nil {
+		return fmt.Errorf("the stored policies: %w", err)
+	}
+	s.mu.Lock()
+	s.policies = policies
+	s.mu.Unlock()
+	return nil
+}
+
+// openCollections opens those that are in the store and not yet here.
+func (s *Serving) openCollections(ctx context.Context, epoch uint64) error {
+	all, err := s.store.Collections(ctx)
+	if err != nil {
+		return err
+	}
+	for _, c := range all {
+		if _, known := s.collections[c.ID]; known {
+			continue
+		}
+		if err := s.openCollection(ctx, c, epoch); err != nil {
+			return fmt.Errorf("collection %s: %w", c.Name, err)
+		}
+	}
+	return nil
+}
+
+func (s *Serving) openCollection(ctx context.Context, c store.Collection, epoch uint64) error {
+	ix, err := s.openIndex(ctx, c, epoch)
+	if err != nil {
+		return err
+	}
+	view, err := s.buildView(ctx, c)
+	if err != nil {
+		return errors.Join(err, ix.Close())
+	}
+	reader, err := ix.Reader()
+	if err != nil {
+		return errors.Join(err, ix.Close())
+	}
+	opened := &collection{Collection: c, index: ix, current: newSnapshot(c, view, reader)}
+	s.mu.Lock()
+	s.collections[c.ID], s.names[name{c.Tenant, c.Name}] = opened, opened
+	s.mu.Unlock()
+	return nil
+}
+
+// openIndex returns the collection's index at epoch: brought there by the feed
+// where it reaches back far enough, else built from the documents themselves.
+func (s *Serving) openIndex(ctx context.Context, c store.Collection, epoch uint64) (index.Index, error) {
+	ix, err := s.open(c, false)
+	if err != nil {
+		return nil, err
+	}
+	if ix.Applied() > 0 {
+		err = s.replay(ctx, c, ix, epoch)
+	}
+	if errors.Is(err, store.ErrFeedTrimmed) || errors.Is(err, errAhead) {
+		s.log.Warn("the index does not follow the store and is rebuilt", "collection", c.Name, "reason", err)
+		if err = ix.Close(); err == nil {
+			ix, err = s.open(c, true)
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	if err == nil && ix.Applied() == 0 {
+		err = s.rebuild(ctx, c, ix, epoch)
+	}
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("bringing the index to epoch %d: %w", epoch, err), ix.Close())
+	}
+	return ix, nil
+}
+
+func (s *Serving) buildView(ctx context.Context, c store.Collection) (*filter.View, error) {
+	var changes []filter.Change
+	for record, err := range s.store.Scan(ctx, c.ID, 0) {
+		if err != nil {
+			return nil, fmt.Errorf("reading access rows: %w", err)
+		}
+		changes = append(changes, filter.Change{Ordinal: record.Ordinal, Access: record.Access})
+	}
+	return filter.NewView(c.Tenant, s.policies).Apply(changes), nil
+}
+
+// errAhead: the index has seen more than the store has. The store was restored
+// from a backup, so what the index holds is not to be trusted.
+var errAhead = errors.New("the index is ahead of the store")
+
+func (s *Serving) replay(ctx context.Context, c store.Collection, ix index.Index, epoch uint64) error {
+	if ix.Applied() > epoch {
+		return errAhead
+	}
+	after := ix.Applied()
+	for after < epoch {
+		changes, err := s.store.Changes(ctx, after, changesPerStep)
+		if err != nil {
+			return err
+		}
+		if len(changes) == 0 {
+			break
+		}
+		after = changes[len(changes)-1].Epoch
+		if err := s.applyToIndex(ctx, ix, c.ID, ordinalsOf(changes, c.ID), after); err != nil {
+			return err
+		}
+	}
+	return ix.Apply(ctx, index.Batch{Epoch: max(after, epoch)})
+}
+
+// rebuild puts every document of the store into an empty index. Epoch 0 marks
+// the parts: a crash before the last batch leaves an index to rebuild again.
+func (s *Serving) rebuild(ctx context.Context, c store.Collection, ix index.Index, epoch uint64) error {
+	var ordinals []uint32
+	for record, err := range s.store.Scan(ctx, c.ID, 0) {
+		if err != nil {
+			return err
+		}
+		ordinals = append(ordinals, record.Ordinal)
+	}
+	if len(ordinals) > 0 {
+		s.log.Info("rebuilding the index from the store", "collection", c.Name, "documents", len(ordinals))
+	}
+	for part := range slices.Chunk(ordinals, rebuildDocBatch) {
+		if err := s.applyToIndex(ctx, ix, c.ID, part, 0); err != nil {
+			return err
+		}
+	}
+	if err := ix.Apply(ctx, index.Batch{Epoch: epoch}); err != nil {
+		return err
+	}
+	return ix.Flush(ctx)
+}
+
+// states is what a set of documents is at present in the store: what the index
+// lacks of them, and their access rows. Text and access of one document come
+// from one read, so neither is ever published with another version's other.
+type states struct {
+	batch   index.Batch
+	changes []filter.Change
+}
+
+func (s *Serving) read(ctx context.Context, ix index.Index, collection uint32, ordinals []uint32, epoch uint64) (states, error) {
+	records, err := s.store.Records(ctx, collection, ordinals)
+	if err != nil {
+		return states{}, fmt.Errorf("reading records: %w", err)
+	}
+	out := states{batch: index.Batch{Epoch: epoch}}
+	for _, ordinal := range ordinals {
+		record, exists := records[ordinal]
+		if exists && !ix.Holds(ordinal, record.FirstRow) {
+			content, err := s.store.Content(ctx, collection, ordinal, true)
+			if err != nil && !errors.Is(err, store.ErrNotFound) {
+				return states{}, fmt.Errorf("reading document %d: %w", ordinal, err)
+			}
+			if exists = err == nil; exists {
+				record = content.Record
+				out.batch.Put = append(out.batch.Put, indexed(content))
+			}
+		}
+		if !exists {
+			out.batch.Delete = append(out.batch.Delete, ordinal)
+		}
+		out.changes = append(out.changes, filter.Change{Ordinal: ordinal, Deleted: !exists, Access: record.Access})
+	}
+	return out, nil
+}
+
+// applyToIndex brings the ordinals to their present state in the store.
+func (s *Serving) applyToIndex(ctx context.Context, ix index.Index, collection uint32, ordinals []uint32, epoch uint64) error {
+	now, err := s.read(ctx, ix, collection, ordinals, epoch)
+	if err != nil {
+		return err
+	}
+	return ix.Apply(ctx, now.batch)
+}
+
+func indexed(c store.Content) index.Document {
+	d := index.Document{Ordinal: c.Ordinal, Rows: make([]index.Row, len(c.Chunks))}
+	for i, piece := range c.Chunks {
+		d.Rows[i] = index.Row{
+			Row:    c.FirstRow + uint32(i),
+			Text:   chunk.EmbedText(c.Text, piece),
+			Vector: c.Vectors[i*c.Dimensions : (i+1)*c.Dimensions],
+		}
+	}
+	return d
+}
+
+func ordinalsOf(changes []store.Change, collection uint32) []uint32 {
+	seen := map[uint32]bool{}
+	for _, c := range changes {
+		if c.Kind == store.DocumentChanged && c.Collection == collection {
+			seen[c.Ordinal] = true
+		}
+	}
+	return slices.Sorted(maps.Keys(seen))
+}

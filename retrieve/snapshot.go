@@ -1,0 +1,65 @@
+package retrieve
+
+import (
+	"sync/atomic"
+
+	"sluice/filter"
+	"sluice/index"
+	"sluice/store"
+)
+
+// snapshot is one published state of a collection: who may read what, and
+// what is found, at the same epoch. It is closed when its last user is done.
+type snapshot struct {
+	store.Collection
+	view   *filter.View
+	reader index.Reader
+	users  atomic.Int64 // the publisher counts as one
+}
+
+func newSnapshot(c store.Collection, view *filter.View, reader index.Reader) *snapshot {
+	s := &snapshot{Collection: c, view: view, reader: reader}
+	s.users.Store(1)
+	return s
+}
+
+func (s *snapshot) release() {
+	if s.users.Add(-1) == 0 {
+		s.reader.Close()
+	}
+}
+
+// acquire returns the present snapshot of a collection; release it.
+// An unknown collection is store.ErrNotFound.
+func (s *Serving) acquire(tenant, collection string) (*snapshot, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	c, ok := s.names[name{tenant, collection}]
+	if !ok {
+		return nil, store.ErrNotFound
+	}
+	c.current.users.Add(1)
+	return c.current, nil
+}
+
+// publish replaces the snapshot searches start from.
+func (s *Serving) publish(c *collection, next *snapshot) {
+	s.mu.Lock()
+	last := c.current
+	c.current = next
+	s.mu.Unlock()
+	last.release()
+}
+
+// policiesInForce returns the newest policies.
+func (s *Serving) policiesInForce() *filter.Policies {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.policies
+}
+
+// CheckDocument says why the policies in force could never permit a document
+// with these attributes, or nil.
+func (s *Serving) CheckDocument(a filter.Attributes) error {
+	return s.policiesInForce().CheckDocument(a)
+}

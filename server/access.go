@@ -1,0 +1,119 @@
+package server
+
+import (
+	"encoding/json"
+	"time"
+
+	"sluice/client"
+	"sluice/filter"
+)
+
+// Bounds on applicability.
+const (
+	maxRegions = 256
+	maxRegion  = 1024 // bytes of a region's name
+)
+
+func accessOf(d client.Document) (filter.Access, error) {
+	readers, err := readersOf(d.Readers)
+	if err != nil {
+		return filter.Access{}, err
+	}
+	attributes, err := attributesOf(d.Attributes)
+	if err != nil {
+		return filter.Access{}, err
+	}
+	a := filter.Access{Readers: readers, Attributes: attributes}
+	a.Applicability = filter.Applicability{Regions: d.Regions, ValidFrom: timeOf(d.ValidFrom), ValidUntil: timeOf(d.ValidUntil)}
+	return a, checkApplicability(a.Applicability)
+}
+
+func readersOf(list *[]string) (filter.Readers, error) {
+	if list == nil {
+		return filter.Readers{Undeclared: true}, nil
+	}
+	readers, err := filter.ParseReaders(*list)
+	if err != nil {
+		return filter.Readers{}, badRequest("readers: %v", err)
+	}
+	return readers, nil
+}
+
+func attributesOf(values map[string]any) (filter.Attributes, error) {
+	attributes, err := filter.ParseAttributes(values)
+	if err != nil {
+		return nil, badRequest("%v", err)
+	}
+	return attributes, nil
+}
+
+func timeOf(t *time.Time) time.Time {
+	if t == nil {
+		return time.Time{}
+	}
+	return t.UTC()
+}
+
+func checkApplicability(a filter.Applicability) error {
+	if len(a.Regions) > maxRegions {
+		return badRequest("regions: more than %d", maxRegions)
+	}
+	for _, r := range a.Regions {
+		if r == "" || len(r) > maxRegion || !plain(r) {
+			return badRequest("regions: one is empty, too long or not plain text")
+		}
+	}
+	if !a.ValidFrom.IsZero() && !a.ValidUntil.IsZero() && !a.ValidFrom.Before(a.ValidUntil) {
+		return badRequest("valid_until: not after valid_from")
+	}
+	return nil
+}
+
+// patchOf checks a patch, and returns the change of an access row that it asks for.
+func patchOf(p client.AccessPatch) (func(filter.Access) (filter.Access, error), error) {
+	var d client.Document
+	fields := []struct {
+		name string
+		raw  json.RawMessage
+		into any
+	}{
+		{"readers", p.Readers, &d.Readers},
+		{"attributes", p.Attributes, &d.Attributes},
+		{"regions", p.Regions, &d.Regions},
+		{"valid_from", p.ValidFrom, &d.ValidFrom},
+		{"valid_until", p.ValidUntil, &d.ValidUntil},
+	}
+	for _, f := range fields {
+		if f.raw == nil {
+			continue
+		}
+		if err := decode(f.raw, f.into); err != nil {
+			return nil, badRequest("%s: %s", f.name, failureOf(err).detail)
+		}
+	}
+	a, err := accessOf(d)
+	if err != nil {
+		return nil, err
+	}
+	return func(row filter.Access) (filter.Access, error) { return patched(row, p, a) }, nil
+}
+
+// patched takes from a the fields that the patch names.
+func patched(row filter.Access, p client.AccessPatch, a filter.Access) (filter.Access, error) {
+	if p.Readers != nil {
+		row.Readers = a.Readers
+	}
+	if p.Attributes != nil {
+		row.Attributes = a.Attributes
+	}
+	if p.Regions != nil {
+		row.Applicability.Regions = a.Applicability.Regions
+	}
+	if p.ValidFrom != nil {
+		row.Applicability.ValidFrom = a.Applicability.ValidFrom
+	}
+	if p.ValidUntil != nil {
+		row.Applicability.ValidUntil = a.Applicability.ValidUntil
+	}
+	return row, checkApplicability(row.Applicability)
+}

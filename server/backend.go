@@ -1,0 +1,74 @@
+package server
+
+import (
+	"context"
+	"errors"
+
+	"sluice/filter"
+	"sluice/gpu"
+	"sluice/retrieve"
+	"sluice/store"
+)
+
+// ErrUnavailable is wrapped by a Backend when a part that it needs is down for
+// the moment (a worker restarting): the answer is 503 with Retry-After.
+var ErrUnavailable = errors.New("temporarily unavailable")
+
+// ErrOverloaded is wrapped by a Backend that has more to do than it may
+// queue: the answer is 429 with Retry-After.
+var ErrOverloaded = errors.New("overloaded")
+
+// Backend is what the server serves. Every method is safe for concurrent use
+// and honours its context. Errors wrap:
+//
+//	store.ErrNotFound                        404; what is missing and what is forbidden alike
+//	store.ErrInvalid                         400; its text is shown to the caller and says what to do
+//	store.ErrSettingsDiffer,
+//	store.ErrTooManyRows                     409
+//	ErrOverloaded                            429
+//	ErrUnavailable, retrieve.ErrBehind       503
+//	context.DeadlineExceeded                 504
+//	syscall.ENOSPC                           507
+//
+// Anything else is a fault: 500, its text in the log only.
+type Backend interface {
+	// CreateCollection creates it or finds it there with the same settings (created false).
+	CreateCollection(ctx context.Context, p filter.Principal, name string, settings store.Settings) (c store.Collection, created bool, err error)
+	Collection(ctx context.Context, p filter.Principal, name string) (store.Collection, error)
+
+	// Write parses, chunks, embeds and commits; a search that starts after it
+	// returns finds the document.
+	Write(ctx context.Context, p filter.Principal, collection string, d Document) (Written, error)
+	Delete(ctx context.Context, p filter.Principal, collection, key string) error
+	// SetAccess gives change the present row and stores what it returns. When
+	// it returns, no search that starts later sees the document by the old row.
+	SetAccess(ctx context.Context, p filter.Principal, collection, key string, change func(filter.Access) (filter.Access, error)) (store.Receipt, error)
+
+	// Document returns a document that p may read, without vectors.
+	Document(ctx context.Context, p filter.Principal, collection, key string) (store.Content, error)
+	// List returns up to limit documents that p may read, after the cursor
+	// ("" for the first), and the cursor of the next page ("" for none).
+	List(ctx context.Context, p filter.Principal, collection, cursor string, limit int) (page []store.Record, next string, err error)
+	Search(ctx context.Context, r retrieve.Request) (retrieve.Response, error)
+
+	Embed(ctx context.Context, texts []string) ([]gpu.Embedding, error)
+	Info() gpu.Info
+	// Ready reports why requests could not be served now.
+	Ready(ctx context.Context) error
+}
+
+// Document is one document to write.
+type Document struct {
+	Key    string
+	Title  string // "": the document's own
+	Format string
+	Text   string
+	Access filter.Access
+}
+
+// Written says what a write did.
+type Written struct {
+	store.Receipt
+	AccessOnly bool // content was the same; the access row was not
+	Truncated  int  // chunks whose end the model did not see
+}

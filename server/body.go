@@ -1,0 +1,150 @@
+package server
+
+import (
+	"bytes"
+	stdjson "encoding/json"
+	"errors"
+	"io"
+	"mime"
+	"os"
+	"strings"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+	"github.com/valyala/fasthttp"
+)
+
+// body is a request's body stream. fasthttp takes the end of the connection for
+// the end of a body; here it is an error.
+type body struct {
+	stream io.Reader
+	left   int // by Content-Length; negative: chunked
+}
+
+func (q *request) body() *body {
+	b := &body{q.http.RequestBodyStream(), q.http.Request.Header.ContentLength()}
+	if b.stream == nil {
+		b.stream, b.left = bytes.NewReader(nil), 0
+	}
+	return b
+}
+
+func (b *body) Read(p []byte) (int, error) {
+	n, err := b.stream.Read(p)
+	if b.left >= 0 {
+		b.left -= n
+	}
+	if err == io.EOF && b.left > 0 {
+		err = io.ErrUnexpectedEOF
+	}
+	return n, err
+}
+
+// readAll reads the whole body, or fails before it has read more than the limit.
+func (q *request) readAll() ([]byte, error) {
+	limit := int(q.s.limits.BodyBytes)
+	tooLarge := failf(fasthttp.StatusRequestEntityTooLarge, "the body is larger than limits.body_bytes, %d bytes", limit)
+	b := q.body()
+	if b.left > limit {
+		return nil, tooLarge
+	}
+	data, err := io.ReadAll(io.LimitReader(b, int64(limit)+1))
+	if err != nil {
+		return nil, readFailure(err)
+	}
+	if len(data) > limit {
+		return nil, tooLarge
+	}
+	return data, nil
+}
+
+func readFailure(err error) error {
+	if errors.Is(err, os.ErrDeadlineExceeded) {
+		return failf(fasthttp.StatusRequestTimeout, "the body did not arrive within limits.read_timeout")
+	}
+	return badRequest("the body ended early, or its framing is broken")
+}
+
+// mediaType returns the body's type without parameters. A compressed body is
+// refused: its size could not be told in advance.
+func (q *request) mediaType() (string, error) {
+	header := &q.http.Request.Header
+	if encoding := header.ContentEncoding(); len(encoding) > 0 && string(encoding) != "identity" {
+		return "", failf(fasthttp.StatusUnsupportedMediaType, "content encodings are not supported; send the body as it is")
+	}
+	name, _, err := mime.ParseMediaType(string(header.ContentType()))
+	if err != nil {
+		return "", failf(fasthttp.StatusUnsupportedMediaType, "Content-Type is missing or malformed; send application/json")
+	}
+	return name, nil
+}
+
+// readJSON reads a JSON body into the value.
+func (q *request) readJSON(into any) error {
+	name, err := q.mediaType()
+	if err != nil {
+		return err
+	}
+	if name != "application/json" {
+		return failf(fasthttp.StatusUnsupportedMediaType, "Content-Type must be application/json")
+	}
+	data, err := q.readAll()
+	if err != nil {
+		return err
+	}
+	return decode(data, into)
+}
+
+// strict refuses unknown members. Duplicate members, names in another case,
+// invalid UTF-8 and trailing data are refused by default, as RFC 7493 wants.
+// Numbers in untyped places keep their digits.
+var strict = json.JoinOptions(
+	json.RejectUnknownMembers(true),
+	json.WithUnmarshalers(json.UnmarshalFromFunc(func(d *jsontext.Decoder, value *any) error {
+		if d.PeekKind() != '0' {
+			return errors.ErrUnsupported
+		}
+		digits, err := d.ReadValue()
+		*value = stdjson.Number(digits)
+		return err
+	})),
+)
+
+// decode reads one JSON value. Errors name the place, not what stands there.
+func decode(data []byte, into any) error {
+	if len(bytes.TrimSpace(data)) == 0 {
+		return badRequest("the body is empty; a JSON object is expected")
+	}
+	err := json.Unmarshal(data, into, strict)
+	if err == nil {
+		return nil
+	}
+	var semantic *json.SemanticError
+	var syntactic *jsontext.SyntacticError
+	switch {
+	case errors.As(err, &semantic) && errors.Is(err, json.ErrUnknownName):
+		return badRequest("unknown field %q%s", shortened(semantic.JSONPointer.LastToken()), inside(semantic.JSONPointer.Parent()))
+	case errors.As(err, &semantic):
+		return badRequest("the value does not fit%s%s", inside(semantic.JSONPointer), reason(semantic.Err))
+	case errors.As(err, &syntactic) && errors.Is(err, jsontext.ErrDuplicateName):
+		return badRequest("field %q is there twice", shortened(syntactic.JSONPointer.LastToken()))
+	case errors.As(err, &syntactic):
+		return badRequest("malformed JSON at byte %d: %v", syntactic.ByteOffset, syntactic.Err)
+	default:
+		return badRequest("malformed JSON")
+	}
+}
+
+func inside(pointer jsontext.Pointer) string {
+	if pointer == "" {
+		return ""
+	}
+	return " at " + shortened(string(pointer))
+}
+
+func reason(err error) string {
+	if err == nil {
+		return ""
+	}
+	return ": " + shortened(strings.TrimPrefix(err.Error(), "json: "))
+}

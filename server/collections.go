@@ -1,0 +1,56 @@
+package server
+
+import (
+	"github.com/valyala/fasthttp"
+
+	"sluice/client"
+	"sluice/store"
+)
+
+func (s *Server) putCollection(q *request) error {
+	name, err := q.collection()
+	if err != nil {
+		return err
+	}
+	var settings client.CollectionSettings
+	if err := q.readJSON(&settings); err != nil {
+		return err
+	}
+	c, created, err := s.backend.CreateCollection(q.ctx, q.principal(), name, store.Settings{Analyzer: settings.Analyzer})
+	if err != nil {
+		return err
+	}
+	q.timings(nil)
+	return q.reply(createdOr200(created), s.collectionOf(c))
+}
+
+func (s *Server) getCollection(q *request) error {
+	name, err := q.collection()
+	if err != nil {
+		return err
+	}
+	c, err := s.backend.Collection(q.ctx, q.principal(), name)
+	if err != nil {
+		return err
+	}
+	q.timings(nil)
+	return q.reply(fasthttp.StatusOK, s.collectionOf(c))
+}
+
+func createdOr200(created bool) int {
+	if created {
+		return fasthttp.StatusCreated
+	}
+	return fasthttp.StatusOK
+}
+
+func (s *Server) collectionOf(c store.Collection) client.Collection {
+	info := s.backend.Info()
+	return client.Collection{
+		Name:       c.Name,
+		Analyzer:   c.Settings.Analyzer,
+		Model:      info.Model,
+		Dimensions: info.Dimensions,
+		Created:    c.Created,
+	}
+}

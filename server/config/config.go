@@ -1,0 +1,113 @@
+// Package config is the daemon's configuration: one YAML file, environment
+// variables and flags. Flags win over the environment, the environment over
+// the file, the file over the defaults. Unknown keys are an error.
+package config
+
+import (
+	"time"
+)
+
+// Config is everything the daemon can be told. The doc tags are the reference
+// that `sluice serve --help` and docs/configuration.md print.
+type Config struct {
+	Listen      string `yaml:"listen" doc:"Address of the API: host:port."`
+	AdminListen string `yaml:"admin_listen" doc:"Address of /metrics and /debug/pprof, without authentication: keep it private. \"off\" turns it off."`
+	Data        string `yaml:"data" doc:"Directory of the store and the index. One process at a time."`
+	Model       string `yaml:"model" doc:"Embedding model: a name that 'sluice model pull' knows, or a directory."`
+	Policies    string `yaml:"policies" doc:"Directory of Cedar policies (*.cedar) and their schema. Empty: readers alone decide, within the tenant."`
+	Limits      Limits `yaml:"limits" doc:"Bounds on what one client can cost."`
+	Auth        Auth   `yaml:"auth" doc:"Who may ask. At least one of jwt and api_keys, unless the daemon runs with --demo."`
+	Demo        Demo   `yaml:"demo" doc:"Named principals for trying things out, chosen by the header X-Sluice-Principal. Refused unless the daemon runs with --demo."`
+	Log         Log    `yaml:"log" doc:"Logging, to standard error."`
+}
+
+// Limits bound requests.
+type Limits struct {
+	BodyBytes          Size          `yaml:"body_bytes" doc:"Largest request body, and largest line of an NDJSON body (whose length as a whole is not bounded). Units: KiB, MiB, GiB."`
+	ConcurrentRequests int           `yaml:"concurrent_requests" doc:"Requests worked on at the same time; one more is answered with 429."`
+	BulkConcurrency    int           `yaml:"bulk_concurrency" doc:"Documents of one NDJSON body worked on at the same time. Lines with the same key are always applied in order."`
+	RequestTimeout     time.Duration `yaml:"request_timeout" doc:"Deadline of a request, or of one document of an NDJSON body; past it the answer is 504."`
+	ReadTimeout        time.Duration `yaml:"read_timeout" doc:"Time in which a request, or one line of an NDJSON body, must arrive."`
+	DrainTimeout       time.Duration `yaml:"drain_timeout" doc:"On shutdown, how long requests in flight may go on."`
+}
+
+// Auth lists the ways to prove an identity.
+type Auth struct {
+	JWT     *JWT     `yaml:"jwt" doc:"JSON Web Tokens, sent as 'Authorization: Bearer …'. Algorithms: HS256, RS256, EdDSA."`
+	APIKeys []APIKey `yaml:"api_keys" doc:"Long-lived random keys, sent as 'Authorization: Bearer …'. Only their hashes are kept: 'sluice key' makes a pair."`
+}
+
+// JWT says which tokens are trusted and what their claims mean.
+type JWT struct {
+	Issuer      string        `yaml:"issuer" doc:"Required value of iss." example:"https://id.example.org"`
+	Audience    string        `yaml:"audience" doc:"Required member of aud." example:"sluice"`
+	Keys        []Key         `yaml:"keys" doc:"Keys from files."`
+	JWKSFile    string        `yaml:"jwks_file" doc:"A JSON Web Key Set, read at start." example:"jwks.json"`
+	JWKSURL     string        `yaml:"jwks_url" doc:"A JSON Web Key Set, fetched at start, every five minutes, and (at most once a minute) when a token names an unknown key." example:"https://id.example.org/.well-known/jwks.json"`
+	Leeway      time.Duration `yaml:"leeway" doc:"Tolerated difference of clocks." example:"30s"`
+	Claims      Claims        `yaml:"claims" doc:"Which claim holds what. A name is looked up as it is, then as a path of names joined by dots."`
+	DefaultRole string        `yaml:"default_role" doc:"Role of a token that has no roles claim: read, write, admin, or empty for none." example:"read"`
+}
+
+// Key is one verification key.
+type Key struct {
+	ID        string `yaml:"id" doc:"The kid that tokens name." example:"2026-01"`
+	Algorithm string `yaml:"algorithm" doc:"HS256, RS256 or EdDSA. The key verifies this algorithm and no other." example:"EdDSA"`
+	File      string `yaml:"file" doc:"HS256: the secret, at least 32 bytes. RS256 (2048 bits or more), EdDSA: the public key, PEM." example:"id.pub.pem"`
+}
+
+// Claims maps claims to a principal.
+type Claims struct {
+	Tenant     string            `yaml:"tenant" doc:"Claim of the tenant (a string; a token without it is refused). Default: tenant." example:"tenant"`
+	Subject    string            `yaml:"subject" doc:"Claim of the subject. Default: sub." example:"sub"`
+	Groups     string            `yaml:"groups" doc:"Claim of the groups (a list of strings). Default: groups." example:"groups"`
+	Roles      string            `yaml:"roles" doc:"Claim of the roles: read, write, admin; others are ignored. Default: roles." example:"roles"`
+	Attributes map[string]string `yaml:"attributes" doc:"Attribute that policies see: its claim (a string, boolean, integer or list of strings). The attribute region is a search's default region." example:"{region: region, department: dept}"`
+}
+
+// APIKey is one key and who its holder is.
+type APIKey struct {
+	Name      string `yaml:"name" doc:"Names the key in logs." example:"ingest-bot"`
+	Hash      string `yaml:"hash" doc:"sha256: and 64 hexadecimal digits, the SHA-256 of the key." example:"sha256:9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08"`
+	Principal `yaml:",inline"`
+}
+
+// Demo holds the demo principals. Enabled is set by the flag alone.
+type Demo struct {
+	Enabled    bool                 `yaml:"-"`
+	Principals map[string]Principal `yaml:"principals" doc:"Name: principal." key:"alice"`
+}
+
+// Log says what is logged and how.
+type Log struct {
+	Level  string `yaml:"level" doc:"debug, info, warn or error."`
+	Format string `yaml:"format" doc:"text or json."`
+}
+
+// Principal is a configured identity.
+type Principal struct {
+	Tenant     string         `yaml:"tenant" doc:"Its tenant." example:"acme"`
+	Subject    string         `yaml:"subject" doc:"Its subject; a document's reader user:SUBJECT is this." example:"alice"`
+	Groups     []string       `yaml:"groups" doc:"Its groups; a document's reader group:NAME is one of these." example:"[engineering]"`
+	Attributes map[string]any `yaml:"attributes" doc:"What policies see: strings, booleans, integers, lists of strings." example:"{region: EU, clearance: internal}"`
+	Roles      []string       `yaml:"roles" doc:"read: search, list, get, embed. write: read, and ingest, delete, change access. admin: write, and create collections, read /metrics. No role widens what may be read." example:"[read]"`
+}
+
+// Default returns the configuration before any file, variable or flag.
+func Default() Config {
+	return Config{
+		Listen:      "127.0.0.1:8080",
+		AdminListen: "127.0.0.1:8081",
+		Data:        "data",
+		Model:       "all-minilm-l6-v2",
+		Limits: Limits{
+			BodyBytes:          16 << 20,
+			ConcurrentRequests: 256,
+			BulkConcurrency:    4,
+			RequestTimeout:     30 * time.Second,
+			ReadTimeout:        30 * time.Second,
+			DrainTimeout:       20 * time.Second,
+		},
+		Log: Log{Level: "info", Format: "text"},
+	}
+}

@@ -1,0 +1,140 @@
+package config
+
+import (
+	"flag"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+var rewrite = flag.Bool("rewrite", false, "rewrite docs/configuration.md")
+
+func write(t *testing.T, text string) string {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), "sluice.yaml")
+	require.NoError(t, os.WriteFile(file, []byte(text), 0o600))
+	return file
+}
+
+const key = `
+auth:
+  api_keys:
+    - name: bot
+      hash: sha256:9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08
+      tenant: acme
+      subject: bot
+      roles: [read]
+`
+
+func TestPrecedence(t *testing.T) {
+	file := write(t, key+"data: from-file\nmodel: from-file\nlisten: 127.0.0.1:1\nlimits: {body_bytes: 64KiB, drain_timeout: 5s}\n")
+	t.Setenv("SLUICE_MODEL", "from-environment")
+	t.Setenv("SLUICE_LISTEN", "127.0.0.1:2")
+	t.Setenv("SLUICE_LIMITS_DRAIN_TIMEOUT", "7s")
+	c, err := Load(file, map[string]string{"listen": "127.0.0.1:3", "limits.body_bytes": "4096"}, false)
+	require.NoError(t, err)
+	require.Equal(t, "127.0.0.1:3", c.Listen)
+	require.Equal(t, "from-environment", c.Model)
+	require.Equal(t, "from-file", c.Data)
+	require.Equal(t, "127.0.0.1:8081", c.AdminListen)
+	require.Equal(t, Size(4096), c.Limits.BodyBytes)
+	require.Equal(t, 7*time.Second, c.Limits.DrainTimeout)
+}
+
+func TestEnvironmentMakesSenseOfNumbers(t *testing.T) {
+	t.Setenv("SLUICE_LIMITS_CONCURRENT_REQUESTS", "12")
+	c, err := Load(write(t, key), nil, false)
+	require.NoError(t, err)
+	require.Equal(t, 12, c.Limits.ConcurrentRequests)
+
+	t.Setenv("SLUICE_LIMITS_CONCURRENT_REQUESTS", "many")
+	_, err = Load(write(t, key), nil, false)
+	require.ErrorContains(t, err, "SLUICE_LIMITS_CONCURRENT_REQUESTS")
+}
+
+func TestErrors(t *testing.T) {
+	cases := map[string]struct{ text, want string }{
+		"unknown key":          {key + "limit: 3\n", "line 9: field limit not found"},
+		"unknown nested key":   {key + "limits:\n  body: 3\n", "line 10: field body not found"},
+		"unknown key of a key": {strings.Replace(key, "name: bot", "nmae: bot", 1), "line 4: field nmae not found"},
+		"size":                 {key + "limits: {body_bytes: 3 apples}\n", "not a size"},
+		"no bound":             {key + "limits: {concurrent_requests: 0}\n", "limits.concurrent_requests: must be greater than zero"},
+		"duplicate key":        {key + "data: a\ndata: b\n", "already defined"},
+		"two documents":        {key + "---\ndata: b\n", "one YAML document"},
+		"address":              {key + "listen: 8080\n", "host:port"},
+		"nobody":               {"data: x\n", "nobody could sign in"},
+		"hash":                 {strings.Replace(key, "sha256:9f", "md5:9f", 1), "auth.api_keys[0].hash"},
+		"short hash":           {strings.Replace(key, "9f86", "", 1), "auth.api_keys[0].hash"},
+		"role":                 {strings.Replace(key, "[read]", "[root]", 1), `"root" is not one of read, write, admin`},
+		"tenant":               {strings.Replace(key, "acme", `""`, 1), "auth.api_keys[0].tenant"},
+		"demo without --demo":  {key + "demo: {principals: {eve: {tenant: t, subject: eve, roles: [read]}}}\n", "start with --demo"},
+		"demo enabled":         {key + "demo: {enabled: true}\n", "field enabled not found"},
+		"jwt issuer":           {"auth: {jwt: {audience: a, jwks_file: f}}", "auth.jwt.issuer"},
+		"jwt keys":             {"auth: {jwt: {issuer: i, audience: a}}", "one of keys, jwks_file and jwks_url"},
+		"jwt algorithm":        {"auth: {jwt: {issuer: i, audience: a, keys: [{id: k, algorithm: none, file: f}]}}", `"none" is not one of`},
+		"jwks url":             {"auth: {jwt: {issuer: i, audience: a, jwks_url: 'file:///etc/passwd'}}", "not an http(s) URL"},
+		"log level":            {key + "log: {level: loud}\n", "log.level"},
+	}
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) {
+			_, err := Load(write(t, c.text), nil, false)
+			require.ErrorContains(t, err, c.want)
+		})
+	}
+}
+
+func TestUnknownOverride(t *testing.T) {
+	_, err := Load("", map[string]string{"limits.bodies": "3"}, true)
+	require.ErrorContains(t, err, `no setting "limits.bodies"`)
+}
+
+func TestDemoNeedsNoFile(t *testing.T) {
+	c, err := Load("", nil, true)
+	require.NoError(t, err)
+	require.True(t, c.Demo.Enabled)
+}
+
+func TestSize(t *testing.T) {
+	for text, want := range map[string]Size{"0": 0, "17": 17, "2KiB": 2048, "3 MiB": 3 << 20, "1GiB": 1 << 30} {
+		var s Size
+		require.NoError(t, s.UnmarshalText([]byte(text)), text)
+		require.Equal(t, want, s)
+	}
+	for _, text := range []string{"", "-1", "1.5MiB", "KiB", "9223372036854775807KiB", "12 KB"} {
+		require.Error(t, new(Size).UnmarshalText([]byte(text)), text)
+	}
+	require.Equal(t, "64KiB", Size(65536).String())
+	require.Equal(t, "1000", Size(1000).String())
+	require.Equal(t, "0", Size(0).String())
+}
+
+// The reference loads as it stands (with --demo), and its examples load too.
+func TestReferenceLoads(t *testing.T) {
+	c, err := Load(write(t, Reference()), nil, true)
+	require.NoError(t, err)
+	want := Default()
+	want.Demo.Enabled = true
+	require.Equal(t, want, c)
+
+	examples := regexp.MustCompile(`(?m)^( *)# ((?:  )*(?:[a-z_]+:( .*)?|-)$)`).ReplaceAllString(Reference(), "$1$2")
+	c, err = Load(write(t, examples), nil, true)
+	require.NoError(t, err)
+	require.Equal(t, "https://id.example.org", c.Auth.JWT.Issuer)
+	require.Equal(t, []string{"read"}, c.Auth.APIKeys[0].Roles)
+	require.Equal(t, "alice", c.Demo.Principals["alice"].Subject)
+}
+
+func TestDocumentIsCurrent(t *testing.T) {
+	file := filepath.Join("..", "..", "docs", "configuration.md")
+	if *rewrite {
+		require.NoError(t, os.WriteFile(file, []byte(Document()), 0o644))
+	}
+	text, err := os.ReadFile(file)
+	require.NoError(t, err)
+	require.Equal(t, Document(), string(text), "run: go test ./server/config -rewrite")
+}

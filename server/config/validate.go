@@ -1,0 +1,171 @@
+package config
+
+import (
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"net"
+	"net/url"
+	"slices"
+	"strings"
+)
+
+var roles = []string{"read", "write", "admin"}
+
+// EnsureDefaults fills in what depends on other settings.
+func (c *Config) EnsureDefaults() {
+	if jwt := c.Auth.JWT; jwt != nil {
+		fill(&jwt.Claims.Tenant, "tenant")
+		fill(&jwt.Claims.Subject, "sub")
+		fill(&jwt.Claims.Groups, "groups")
+		fill(&jwt.Claims.Roles, "roles")
+	}
+}
+
+func fill(s *string, value string) {
+	if *s == "" {
+		*s = value
+	}
+}
+
+// Validate reports everything that is wrong, not only the first thing.
+func (c Config) Validate() error {
+	return errors.Join(
+		address("listen", c.Listen),
+		c.validateAdmin(),
+		required("data", c.Data),
+		required("model", c.Model),
+		c.Limits.validate(),
+		c.Auth.validate(c.Demo.Enabled),
+		c.Demo.validate(),
+		oneOf("log.level", c.Log.Level, "debug", "info", "warn", "error"),
+		oneOf("log.format", c.Log.Format, "text", "json"),
+	)
+}
+
+func (c Config) validateAdmin() error {
+	if c.AdminListen == "off" {
+		return nil
+	}
+	return address("admin_listen", c.AdminListen)
+}
+
+func address(name, value string) error {
+	if _, _, err := net.SplitHostPort(value); err != nil {
+		return fmt.Errorf("%s: %q is not host:port", name, value)
+	}
+	return nil
+}
+
+func required(name, value string) error {
+	if value == "" {
+		return fmt.Errorf("%s: must not be empty", name)
+	}
+	return nil
+}
+
+func oneOf(name, value string, allowed ...string) error {
+	if !slices.Contains(allowed, value) {
+		return fmt.Errorf("%s: %q is not one of %s", name, value, strings.Join(allowed, ", "))
+	}
+	return nil
+}
+
+func (l Limits) validate() error {
+	return errors.Join(
+		positive("limits.body_bytes", int64(l.BodyBytes)),
+		positive("limits.concurrent_requests", int64(l.ConcurrentRequests)),
+		positive("limits.bulk_concurrency", int64(l.BulkConcurrency)),
+		positive("limits.request_timeout", int64(l.RequestTimeout)),
+		positive("limits.read_timeout", int64(l.ReadTimeout)),
+		positive("limits.drain_timeout", int64(l.DrainTimeout)),
+	)
+}
+
+func positive(name string, n int64) error {
+	if n <= 0 {
+		return fmt.Errorf("%s: must be greater than zero", name)
+	}
+	return nil
+}
+
+func (a Auth) validate(demo bool) error {
+	if a.JWT == nil && len(a.APIKeys) == 0 && !demo {
+		return errors.New("auth: nobody could sign in; configure auth.jwt or auth.api_keys, or try things out with --demo")
+	}
+	var errs []error
+	if a.JWT != nil {
+		errs = append(errs, a.JWT.validate())
+	}
+	names := map[string]bool{}
+	for i, k := range a.APIKeys {
+		where := fmt.Sprintf("auth.api_keys[%d]", i)
+		if names[k.Name] {
+			errs = append(errs, fmt.Errorf("%s.name: %q is taken", where, k.Name))
+		}
+		names[k.Name] = true
+		errs = append(errs, k.validate(where))
+	}
+	return errors.Join(errs...)
+}
+
+func (j JWT) validate() error {
+	errs := []error{required("auth.jwt.issuer", j.Issuer), required("auth.jwt.audience", j.Audience)}
+	if len(j.Keys) == 0 && j.JWKSFile == "" && j.JWKSURL == "" {
+		errs = append(errs, errors.New("auth.jwt: one of keys, jwks_file and jwks_url is needed"))
+	}
+	if j.JWKSURL != "" {
+		errs = append(errs, httpURL("auth.jwt.jwks_url", j.JWKSURL))
+	}
+	for i, k := range j.Keys {
+		where := fmt.Sprintf("auth.jwt.keys[%d]", i)
+		errs = append(errs, required(where+".id", k.ID), required(where+".file", k.File),
+			oneOf(where+".algorithm", k.Algorithm, "HS256", "RS256", "EdDSA"))
+	}
+	if j.DefaultRole != "" {
+		errs = append(errs, oneOf("auth.jwt.default_role", j.DefaultRole, roles...))
+	}
+	if j.Leeway < 0 {
+		errs = append(errs, errors.New("auth.jwt.leeway: must not be negative"))
+	}
+	return errors.Join(errs...)
+}
+
+func httpURL(name, value string) error {
+	u, err := url.Parse(value)
+	if err != nil || u.Host == "" || (u.Scheme != "https" && u.Scheme != "http") {
+		return fmt.Errorf("%s: %q is not an http(s) URL", name, value)
+	}
+	return nil
+}
+
+func (k APIKey) validate(where string) error {
+	digits, ok := strings.CutPrefix(k.Hash, "sha256:")
+	sum, err := hex.DecodeString(digits)
+	if !ok || err != nil || len(sum) != 32 {
+		err = fmt.Errorf("%s.hash: expected sha256: and 64 hexadecimal digits", where)
+	}
+	return errors.Join(required(where+".name", k.Name), err, k.Principal.validate(where))
+}
+
+func (d Demo) validate() error {
+	if len(d.Principals) > 0 && !d.Enabled {
+		return errors.New("demo.principals: anybody could be any of them; start with --demo, or remove them")
+	}
+	var errs []error
+	for name, p := range d.Principals {
+		errs = append(errs, p.validate("demo.principals."+name))
+	}
+	return errors.Join(errs...)
+}
+
+func (p Principal) validate(where string) error {
+	errs := []error{required(where+".tenant", p.Tenant), required(where+".subject", p.Subject)}
+	if len(p.Roles) == 0 {
+		errs = append(errs, fmt.Errorf("%s.roles: needs one of %s", where, strings.Join(roles, ", ")))
+	}
+	for _, r := range p.Roles {
+		errs = append(errs, oneOf(where+".roles", r, roles...))
+	}
+	return errors.Join(errs...)
+}

@@ -1,0 +1,230 @@
+package server
+
+import (
+	"context"
+	"encoding/base64"
+	"strconv"
+	"time"
+
+	"github.com/valyala/fasthttp"
+
+	"sluice/client"
+	"sluice/filter"
+	"sluice/server/identity"
+	"sluice/store"
+)
+
+const (
+	maxTitle    = 4096 // bytes
+	defaultPage = 100
+	maxPage     = 1000
+)
+
+func (s *Server) postDocuments(q *request) error {
+	collection, err := q.collection()
+	if err != nil {
+		return err
+	}
+	switch name, err := q.mediaType(); {
+	case err != nil:
+		return err
+	case name == "application/x-ndjson":
+		return s.ingest(q, collection)
+	default:
+		return s.postDocument(q, collection)
+	}
+}
+
+func (s *Server) postDocument(q *request, collection string) error {
+	var d client.Document
+	if err := q.readJSON(&d); err != nil {
+		return err
+	}
+	result, err := s.write(q.ctx, q.principal(), collection, d)
+	if err != nil {
+		return err
+	}
+	q.timings(nil)
+	return q.reply(createdOr200(result.Status == "created"), result)
+}
+
+// write checks one document and hands it to the backend.
+func (s *Server) write(ctx context.Context, p filter.Principal, collection string, d client.Document) (client.WriteResult, error) {
+	document, err := documentOf(d)
+	if err != nil {
+		return client.WriteResult{}, err
+	}
+	w, err := s.backend.Write(ctx, p, collection, document)
+	if err != nil {
+		return client.WriteResult{}, err
+	}
+	return client.WriteResult{
+		Key:       w.Key,
+		Status:    statusOf(w),
+		Version:   w.Version,
+		Chunks:    int(w.Rows),
+		Truncated: w.Truncated,
+	}, nil
+}
+
+func documentOf(d client.Document) (Document, error) {
+	if err := checkKey(d.Key); err != nil {
+		return Document{}, err
+	}
+	if len(d.Title) > maxTitle || !plain(d.Title) {
+		return Document{}, badRequest("title: longer than %d bytes, or not plain text", maxTitle)
+	}
+	access, err := accessOf(d)
+	return Document{d.Key, d.Title, d.Format, d.Text, access}, err
+}
+
+func statusOf(w Written) string {
+	switch {
+	case w.Created:
+		return "created"
+	case w.Unchanged:
+		return "unchanged"
+	case w.AccessOnly:
+		return "access_updated"
+	default:
+		return "updated"
+	}
+}
+
+func (s *Server) getDocument(q *request) error {
+	collection, key, err := q.document()
+	if err != nil {
+		return err
+	}
+	content, err := s.backend.Document(q.ctx, q.principal(), collection, key)
+	if err != nil {
+		return err
+	}
+	info := infoOf(content.Record, q.who.Role)
+	info.Text = content.Text
+	q.timings(nil)
+	return q.reply(fasthttp.StatusOK, info)
+}
+
+func (s *Server) deleteDocument(q *request) error {
+	collection, key, err := q.document()
+	if err != nil {
+		return err
+	}
+	if err := s.backend.Delete(q.ctx, q.principal(), collection, key); err != nil {
+		return err
+	}
+	q.timings(nil)
+	q.http.SetStatusCode(fasthttp.StatusNoContent)
+	return nil
+}
+
+func (s *Server) patchAccess(q *request) error {
+	collection, key, err := q.document()
+	if err != nil {
+		return err
+	}
+	var p client.AccessPatch
+	if err := q.readJSON(&p); err != nil {
+		return err
+	}
+	change, err := patchOf(p)
+	if err != nil {
+		return err
+	}
+	receipt, err := s.backend.SetAccess(q.ctx, q.principal(), collection, key, change)
+	if err != nil {
+		return err
+	}
+	q.timings(nil)
+	return q.reply(fasthttp.StatusOK, client.WriteResult{
+		Key:     receipt.Key,
+		Status:  statusOf(Written{Receipt: receipt, AccessOnly: true}),
+		Version: receipt.Version,
+		Chunks:  int(receipt.Rows),
+	})
+}
+
+func (s *Server) listDocuments(q *request) error {
+	collection, err := q.collection()
+	if err != nil {
+		return err
+	}
+	cursor, limit, err := q.page()
+	if err != nil {
+		return err
+	}
+	records, next, err := s.backend.List(q.ctx, q.principal(), collection, cursor, limit)
+	if err != nil {
+		return err
+	}
+	listing := client.Listing{Documents: make([]client.DocumentInfo, len(records))}
+	for i, r := range records {
+		listing.Documents[i] = infoOf(r, q.who.Role)
+	}
+	listing.Next = base64.RawURLEncoding.EncodeToString([]byte(next))
+	q.timings(nil)
+	return q.reply(fasthttp.StatusOK, listing)
+}
+
+// page reads the query parameters of a listing.
+func (q *request) page() (cursor string, limit int, err error) {
+	limit = defaultPage
+	args := q.http.QueryArgs()
+	if text := args.Peek("limit"); text != nil {
+		limit, err = strconv.Atoi(string(text))
+		if err != nil || limit < 1 || limit > maxPage {
+			return "", 0, badRequest("limit: a whole number from 1 to %d is expected", maxPage)
+		}
+	}
+	raw, err := base64.RawURLEncoding.DecodeString(string(args.Peek("after")))
+	if err != nil {
+		return "", 0, badRequest("after: not a cursor; use the next of an earlier page")
+	}
+	return string(raw), limit, nil
+}
+
+// infoOf describes a document without its text. Who else may read it is for
+// those who may change that.
+func infoOf(r store.Record, role identity.Role) client.DocumentInfo {
+	info := client.DocumentInfo{
+		Key:        r.Key,
+		Version:    r.Version,
+		Title:      r.Title,
+		Format:     r.Format,
+		Chunker:    r.Chunker,
+		Chunks:     int(r.Rows),
+		Updated:    r.Updated,
+		Attributes: attributesInfo(r.Access.Attributes),
+		Regions:    r.Access.Applicability.Regions,
+		ValidFrom:  pointerTo(r.Access.Applicability.ValidFrom),
+		ValidUntil: pointerTo(r.Access.Applicability.ValidUntil),
+	}
+	if role >= identity.Write && !r.Access.Readers.Undeclared {
+		list := make([]string, len(r.Access.Readers.List))
+		for i, reader := range r.Access.Readers.List {
+			list[i] = string(reader)
+		}
+		info.Readers = &list
+	}
+	return info
+}
+
+// attributesInfo shows an empty set as a list, not as null: null would be no attribute.
+func attributesInfo(attributes filter.Attributes) map[string]any {
+	shown := make(map[string]any, len(attributes))
+	for name, value := range attributes {
+		if set, ok := value.([]string); ok && set == nil {
+			value = []string{}
+		}
+		shown[name] = value
+	}
+	return shown
+}
+
+func pointerTo(t time.Time) *time.Time {
+	if t.IsZero() {
+		return nil
+	}
+	return &t
+}

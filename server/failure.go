@@ -1,0 +1,94 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"syscall"
+	"time"
+
+	"github.com/valyala/fasthttp"
+
+	"sluice/client"
+	"sluice/filter"
+	"sluice/retrieve"
+	"sluice/server/identity"
+	"sluice/store"
+)
+
+const retryAfter = time.Second
+
+// failure is an error that the caller is told.
+type failure struct {
+	status int
+	detail string
+}
+
+func (f *failure) Error() string { return fmt.Sprintf("%d: %s", f.status, f.detail) }
+
+func failf(status int, format string, args ...any) *failure {
+	return &failure{status, fmt.Sprintf(format, args...)}
+}
+
+func badRequest(format string, args ...any) error {
+	return failf(fasthttp.StatusBadRequest, format, args...)
+}
+
+// problem is the failure on the wire.
+func (f *failure) problem() *client.Problem {
+	return &client.Problem{
+		Type:   "about:blank",
+		Title:  fasthttp.StatusMessage(f.status),
+		Status: f.status,
+		Detail: f.detail,
+	}
+}
+
+// retryable reports whether the same request may succeed soon.
+func (f *failure) retryable() bool {
+	return f.status == fasthttp.StatusTooManyRequests || f.status == fasthttp.StatusServiceUnavailable
+}
+
+// failureOf decides what the caller is told of an error.
+func failureOf(err error) *failure {
+	var f *failure
+	switch {
+	case errors.As(err, &f):
+		return f
+	case errors.Is(err, retrieve.ErrBehind):
+		return failf(fasthttp.StatusServiceUnavailable, "the write is stored, but searches do not see it yet; send it again later")
+	case errors.Is(err, identity.ErrUnauthenticated):
+		return failf(fasthttp.StatusUnauthorized, "send a valid token or API key: Authorization: Bearer …")
+	case errors.Is(err, store.ErrNotFound):
+		return failf(fasthttp.StatusNotFound, "there is no such collection or document, or you may not read it")
+	case errors.Is(err, filter.ErrPrincipal):
+		return failf(fasthttp.StatusForbidden, "your identity's attributes are not what the policies declare; tell the administrator of the daemon")
+	case errors.Is(err, store.ErrInvalid):
+		return failf(fasthttp.StatusBadRequest, "%s", shortened(err.Error()))
+	case errors.Is(err, store.ErrSettingsDiffer):
+		return failf(fasthttp.StatusConflict, "%s; settings are fixed at creation", store.ErrSettingsDiffer)
+	case errors.Is(err, store.ErrTooManyRows):
+		return failf(fasthttp.StatusConflict, "%s", store.ErrTooManyRows)
+	case errors.Is(err, ErrOverloaded):
+		return failf(fasthttp.StatusTooManyRequests, "the daemon has too much to do; send it again later")
+	case errors.Is(err, ErrUnavailable):
+		return failf(fasthttp.StatusServiceUnavailable, "a part of the daemon is restarting; send it again later")
+	case errors.Is(err, context.DeadlineExceeded):
+		return failf(fasthttp.StatusGatewayTimeout, "the deadline passed; ask for less, or raise limits.request_timeout")
+	case errors.Is(err, context.Canceled):
+		return failf(fasthttp.StatusServiceUnavailable, "the daemon is shutting down; send it again later")
+	case errors.Is(err, syscall.ENOSPC):
+		return failf(fasthttp.StatusInsufficientStorage, "the daemon's disk is full; nothing was changed")
+	default:
+		return failf(fasthttp.StatusInternalServerError, "this is the daemon's fault; its log has more under the request id")
+	}
+}
+
+const maxDetail = 500
+
+func shortened(text string) string {
+	if len(text) <= maxDetail {
+		return text
+	}
+	return text[:maxDetail] + "…"
+}

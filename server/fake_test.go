@@ -1,0 +1,191 @@
+package server
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"sluice/filter"
+	"sluice/gpu"
+	"sluice/retrieve"
+	"sluice/store"
+)
+
+// fake is a Backend in memory: documents are readable by their readers (or by
+// everybody, where undeclared), and a search finds them all.
+type fake struct {
+	mu          sync.Mutex
+	collections map[string]store.Collection // by tenant and name
+	documents   map[string]map[string]store.Content
+	searched    []retrieve.Request
+
+	onWrite  func(ctx context.Context, d Document) error
+	onSearch func(ctx context.Context, r retrieve.Request) error
+	onEmbed  func(texts []string) error
+	notReady error
+}
+
+func newFake() *fake {
+	return &fake{collections: map[string]store.Collection{}, documents: map[string]map[string]store.Content{}}
+}
+
+func (f *fake) CreateCollection(_ context.Context, p filter.Principal, name string, s store.Settings) (store.Collection, bool, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	s.Analyzer = cmp.Or(s.Analyzer, "english")
+	id := p.Tenant + "/" + name
+	if c, ok := f.collections[id]; ok {
+		if c.Settings != s {
+			return store.Collection{}, false, store.ErrSettingsDiffer
+		}
+		return c, false, nil
+	}
+	f.collections[id] = store.Collection{Tenant: p.Tenant, Name: name, Settings: s, Created: time.Unix(1700000000, 0).UTC()}
+	f.documents[id] = map[string]store.Content{}
+	return f.collections[id], true, nil
+}
+
+func (f *fake) Collection(_ context.Context, p filter.Principal, name string) (store.Collection, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	c, ok := f.collections[p.Tenant+"/"+name]
+	if !ok {
+		return c, fmt.Errorf("collection %s of tenant %s: %w", name, p.Tenant, store.ErrNotFound)
+	}
+	return c, nil
+}
+
+func (f *fake) Write(ctx context.Context, p filter.Principal, collection string, d Document) (Written, error) {
+	if f.onWrite != nil {
+		if err := f.onWrite(ctx, d); err != nil {
+			return Written{}, err
+		}
+	}
+	if !slices.Contains([]string{"markdown", "html", "text"}, d.Format) {
+		return Written{}, fmt.Errorf("format %q: %w; use markdown, html or text", d.Format, store.ErrInvalid)
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	docs, ok := f.documents[p.Tenant+"/"+collection]
+	if !ok {
+		return Written{}, store.ErrNotFound
+	}
+	old, there := docs[d.Key]
+	same := there && old.Text == d.Text && old.Title == d.Title
+	r := store.Record{Key: d.Key, Title: d.Title, Format: d.Format, Chunker: d.Format + "/1", Version: old.Version, Rows: 1, Access: d.Access, Updated: time.Unix(1700000000, 0).UTC()}
+	if !same {
+		r.Version++
+	}
+	docs[d.Key] = store.Content{Record: r, Text: d.Text}
+	return Written{Receipt: store.Receipt{Record: r, Created: !there, Unchanged: same}, Truncated: 1}, nil
+}
+
+func (f *fake) readable(p filter.Principal, c store.Content) bool {
+	readers := c.Access.Readers
+	if readers.Undeclared || slices.Contains(readers.List, filter.Public) || slices.Contains(readers.List, filter.User(p.Subject)) {
+		return true
+	}
+	return slices.ContainsFunc(p.Groups, func(g string) bool { return slices.Contains(readers.List, filter.Group(g)) })
+}
+
+func (f *fake) Document(_ context.Context, p filter.Principal, collection, key string) (store.Content, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	c, ok := f.documents[p.Tenant+"/"+collection][key]
+	if !ok || !f.readable(p, c) {
+		return store.Content{}, fmt.Errorf("document %s: %w", key, store.ErrNotFound)
+	}
+	return c, nil
+}
+
+func (f *fake) Delete(ctx context.Context, p filter.Principal, collection, key string) error {
+	if _, err := f.Document(ctx, p, collection, key); err != nil {
+		return err
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	delete(f.documents[p.Tenant+"/"+collection], key)
+	return nil
+}
+
+func (f *fake) SetAccess(ctx context.Context, p filter.Principal, collection, key string, change func(filter.Access) (filter.Access, error)) (store.Receipt, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	c, ok := f.documents[p.Tenant+"/"+collection][key]
+	if !ok {
+		return store.Receipt{}, store.ErrNotFound
+	}
+	access, err := change(c.Access)
+	if err != nil {
+		return store.Receipt{}, fmt.Errorf("changing the access row: %w", err)
+	}
+	c.Access = access
+	f.documents[p.Tenant+"/"+collection][key] = c
+	return store.Receipt{Record: c.Record}, nil
+}
+
+func (f *fake) List(_ context.Context, p filter.Principal, collection, cursor string, limit int) (page []store.Record, next string, err error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	docs, ok := f.documents[p.Tenant+"/"+collection]
+	if !ok {
+		return nil, "", store.ErrNotFound
+	}
+	for key, c := range docs {
+		if key > cursor && f.readable(p, c) {
+			page = append(page, c.Record)
+		}
+	}
+	slices.SortFunc(page, func(a, b store.Record) int { return cmp.Compare(a.Key, b.Key) })
+	if len(page) > limit {
+		page = page[:limit]
+		next = page[limit-1].Key
+	}
+	return page, next, nil
+}
+
+func (f *fake) Search(ctx context.Context, r retrieve.Request) (retrieve.Response, error) {
+	if f.onSearch != nil {
+		if err := f.onSearch(ctx, r); err != nil {
+			return retrieve.Response{}, err
+		}
+	}
+	records, _, err := f.List(ctx, r.Principal, r.Collection, "", r.K)
+	if err != nil {
+		return retrieve.Response{}, err
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.searched = append(f.searched, r)
+	response := retrieve.Response{
+		Strategy: cmp.Or(r.Strategy, "hybrid"), PlanHash: "abc", Visible: len(records),
+		Stages: []retrieve.Stage{{Name: "resolve", Took: 1500 * time.Microsecond}, {Name: "dense", Took: 2 * time.Millisecond}},
+	}
+	for i, record := range records {
+		response.Results = append(response.Results, retrieve.Result{
+			Key: record.Key, Version: record.Version, End: 4, Text: "text", Score: 1 / float64(i+1),
+			Legs: map[string]retrieve.LegRank{"dense": {Rank: i + 1, Score: .5}},
+		})
+	}
+	return response, nil
+}
+
+func (f *fake) Embed(_ context.Context, texts []string) ([]gpu.Embedding, error) {
+	if f.onEmbed != nil {
+		if err := f.onEmbed(texts); err != nil {
+			return nil, err
+		}
+	}
+	all := make([]gpu.Embedding, len(texts))
+	for i, t := range texts {
+		all[i] = gpu.Embedding{Vector: []float32{float32(len(t)), -0.5, 1e-7}, Tokens: 3, Truncated: len(t) > 20}
+	}
+	return all, nil
+}
+
+func (f *fake) Info() gpu.Info { return gpu.Info{Model: "tiny", Dimensions: 3, MaxTokens: 16} }
+
+func (f *fake) Ready(context.Context) error { return f.notReady }

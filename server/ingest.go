@@ -1,0 +1,216 @@
+package server
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"hash/maphash"
+	"io"
+	"sync"
+	"time"
+
+	"github.com/valyala/fasthttp"
+
+	"sluice/client"
+)
+
+// maxUnreadResults bounds the results that wait for a client which sends its
+// whole body before it reads: some twenty thousand lines.
+const maxUnreadResults = 4 << 20
+
+// ingestion is one NDJSON body under way, and at the same time the stream of
+// its results: one line each, in the order of the body. The pump reads lines,
+// workers write documents, the reporter puts results in order. Lines with the
+// same key go to the same worker, so they are applied in order.
+//
+// fasthttp reads the results while the body is still arriving, and closes the
+// ingestion before it lets go of the connection.
+type ingestion struct {
+	q          *request
+	collection string
+	ctx        context.Context
+	cancel     context.CancelFunc
+	lines      *lines
+	work       []chan job
+	order      chan job
+	results    *pipe
+	start      sync.Once
+	done       chan struct{}
+}
+
+// job is one line's document and the place of its result.
+type job struct {
+	line     int
+	document client.Document
+	result   chan client.WriteResult // holds one
+}
+
+func (s *Server) ingest(q *request, collection string) error {
+	if _, err := s.backend.Collection(q.ctx, q.principal(), collection); err != nil {
+		return err
+	}
+	q.timings(nil)
+	in := &ingestion{
+		q:          q,
+		collection: collection,
+		lines:      newLines(q.body(), int(s.limits.BodyBytes)),
+		work:       make([]chan job, s.limits.BulkConcurrency),
+		order:      make(chan job, 2*s.limits.BulkConcurrency),
+		results:    newPipe(maxUnreadResults),
+		done:       make(chan struct{}),
+	}
+	in.ctx, in.cancel = context.WithCancel(s.base)
+	q.streams = true
+	q.http.SetContentType("application/x-ndjson")
+	q.http.Response.ImmediateHeaderFlush = true
+	q.http.Response.SetBodyStream(in, -1)
+	return nil
+}
+
+// run ends when the body has ended and every line has its result.
+func (in *ingestion) run() {
+	defer close(in.done)
+	defer in.results.closeWrite()
+	var workers, reporter sync.WaitGroup
+	for i := range in.work {
+		in.work[i] = make(chan job, cap(in.order)) // so that the pump waits for the order alone
+		workers.Go(func() { in.write(in.work[i]) })
+	}
+	reporter.Go(in.report)
+	in.pump()
+	for _, w := range in.work {
+		close(w)
+	}
+	workers.Wait()
+	close(in.order)
+	reporter.Wait()
+}
+
+// pump reads lines until the body ends, breaks, or the daemon drains.
+func (in *ingestion) pump() {
+	stop := context.AfterFunc(in.q.s.serving, in.interrupt)
+	defer stop()
+	seed := maphash.MakeSeed()
+	for {
+		line, err := in.next()
+		if errors.Is(err, io.EOF) {
+			return
+		}
+		j := job{line: in.lines.count, result: make(chan client.WriteResult, 1)}
+		if err == nil {
+			err = decode(line, &j.document)
+		}
+		in.order <- j
+		if err == nil {
+			in.work[maphash.String(seed, j.document.Key)%uint64(len(in.work))] <- j
+			continue
+		}
+		j.result <- failedResult(j.document.Key, lineFailure(err))
+		if !isLineFault(err) {
+			return
+		}
+	}
+}
+
+// next reads a line, unless the ingestion is to stop. The order matters: a stop
+// after the check finds the deadline that it has to cut short.
+func (in *ingestion) next() ([]byte, error) {
+	_ = in.q.http.SetReadDeadline(time.Now().Add(in.q.s.limits.ReadTimeout))
+	if in.stopped() {
+		return nil, context.Canceled
+	}
+	line, err := in.lines.next()
+	if err != nil && in.stopped() {
+		return nil, context.Canceled
+	}
+	return line, err
+}
+
+// stopped reports a drain, or a client that has gone.
+func (in *ingestion) stopped() bool { return in.q.s.serving.Err() != nil || in.ctx.Err() != nil }
+
+// interrupt wakes the pump from waiting for the client.
+func (in *ingestion) interrupt() { _ = in.q.http.SetReadDeadline(time.Unix(1, 0)) }
+
+// isLineFault reports an error that is one line's alone.
+func isLineFault(err error) bool {
+	var f *failure
+	return errors.As(err, &f) || errors.Is(err, errLineTooLong)
+}
+
+func lineFailure(err error) error {
+	switch {
+	case errors.Is(err, errLineTooLong):
+		return failf(fasthttp.StatusRequestEntityTooLarge, "the line is larger than limits.body_bytes")
+	case errors.Is(err, context.Canceled):
+		return failf(fasthttp.StatusServiceUnavailable, "the daemon is shutting down; send the lines from this one on again")
+	case isLineFault(err):
+		return err
+	default:
+		return readFailure(err)
+	}
+}
+
+func (in *ingestion) write(jobs <-chan job) {
+	for j := range jobs {
+		result, err := in.writeOne(j.document)
+		if err != nil {
+			result = failedResult(j.document.Key, err)
+		}
+		j.result <- result
+	}
+}
+
+// writeOne gives every document its own deadline, and survives its panic.
+func (in *ingestion) writeOne(d client.Document) (result client.WriteResult, err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			err = in.q.panicked(r)
+		}
+	}()
+	ctx, cancel := context.WithTimeout(in.ctx, in.q.s.limits.RequestTimeout)
+	defer cancel()
+	result, err = in.q.s.write(ctx, in.q.principal(), in.collection, d)
+	if err != nil && failureOf(err).status >= 500 {
+		in.q.s.log.Error("writing a document failed", "request", in.q.id, "error", err)
+	}
+	return result, err
+}
+
+func (in *ingestion) report() {
+	for j := range in.order {
+		result := <-j.result
+		result.Line = j.line
+		text, err := json.Marshal(result)
+		if err != nil { // strings and numbers only
+			panic(err)
+		}
+		in.results.write(append(text, '\n'))
+	}
+}
+
+// Read gives fasthttp the next results; the client has until the deadline to
+// take them. The first call starts the work: until then the request's body is
+// still fasthttp's.
+func (in *ingestion) Read(p []byte) (int, error) {
+	in.start.Do(func() { go in.run() })
+	n, err := in.results.Read(p)
+	_ = in.q.http.SetWriteDeadline(time.Now().Add(in.q.s.limits.ReadTimeout))
+	return n, err
+}
+
+// Close ends the ingestion, at the latest when the documents in the workers are
+// done. When the client has gone, the documents under way are cancelled.
+func (in *ingestion) Close() error {
+	in.cancel()
+	in.start.Do(func() { close(in.done) }) // never started
+	in.results.closeRead()
+	select {
+	case <-in.done:
+	default:
+		in.interrupt()
+		<-in.done
+	}
+	in.q.finish()
+	return nil
+}

@@ -1,0 +1,64 @@
+package server
+
+import (
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+	"github.com/valyala/fasthttp"
+	"github.com/valyala/fasthttp/fasthttpadaptor"
+)
+
+type metrics struct {
+	requests *prometheus.CounterVec
+	duration *prometheus.HistogramVec
+	inFlight prometheus.Gauge
+	rejected prometheus.Counter
+	panics   prometheus.Counter
+	handler  fasthttp.RequestHandler // writes the registry out
+}
+
+var durationBuckets = []float64{.001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30}
+
+func newMetrics(registry *prometheus.Registry) *metrics {
+	labels := []string{"route", "method", "code"}
+	m := &metrics{
+		requests: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "sluice_http_requests_total", Help: "Requests answered."}, labels),
+		duration: prometheus.NewHistogramVec(prometheus.HistogramOpts{
+			Name: "sluice_http_request_duration_seconds", Help: "Time from header to answer.",
+			Buckets: durationBuckets}, labels),
+		inFlight: prometheus.NewGauge(prometheus.GaugeOpts{
+			Name: "sluice_http_requests_in_flight", Help: "Requests under way."}),
+		rejected: prometheus.NewCounter(prometheus.CounterOpts{
+			Name: "sluice_http_requests_rejected_total", Help: "Requests answered with 429 for want of a slot."}),
+		panics: prometheus.NewCounter(prometheus.CounterOpts{
+			Name: "sluice_http_panics_total", Help: "Panics caught in handlers."}),
+		handler: fasthttpadaptor.NewFastHTTPHandler(promhttp.HandlerFor(registry, promhttp.HandlerOpts{})),
+	}
+	registry.MustRegister(m.requests, m.duration, m.inFlight, m.rejected, m.panics)
+	return m
+}
+
+// observe counts an answered request.
+func (m *metrics) observe(pattern, method string, status int, took time.Duration) {
+	labels := []string{pattern, methodLabel(method), strconv.Itoa(status)}
+	m.requests.WithLabelValues(labels...).Inc()
+	m.duration.WithLabelValues(labels...).Observe(took.Seconds())
+	m.inFlight.Dec()
+}
+
+// methodLabel bounds the label's values: a method can be any word.
+func methodLabel(method string) string {
+	if slices.Contains([]string{"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"}, method) {
+		return method
+	}
+	return "other"
+}
+
+func (s *Server) getMetrics(q *request) error {
+	s.metrics.handler(q.http)
+	return nil
+}

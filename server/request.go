@@ -1,0 +1,279 @@
+package server
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"regexp"
+	"runtime/debug"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/valyala/fasthttp"
+
+	"sluice/client"
+	"sluice/filter"
+	"sluice/retrieve"
+	"sluice/server/identity"
+)
+
+// request is one request on its way. http must not be used after the handler
+// has returned (a stream: after it is closed); what lives longer is copied.
+//
+// fasthttp does not tell when a client hangs up: work for a client that is
+// gone goes on until it is done or its deadline passes.
+type request struct {
+	s       *Server
+	http    *fasthttp.RequestCtx
+	ctx     context.Context // ends at the request's deadline
+	cancel  context.CancelFunc
+	started time.Time
+	id      string
+	route   *route
+	vars    variables
+	who     identity.Identity
+	slot    bool // holds one of the admitted requests' slots
+	streams bool // finish is called by the stream, not when the handler returns
+}
+
+// handle is the fasthttp handler.
+func (s *Server) handle(c *fasthttp.RequestCtx) {
+	q := &request{s: s, http: c, started: time.Now(), id: requestID(c), cancel: func() {}}
+	s.metrics.inFlight.Inc()
+	c.Response.Header.Set("X-Request-Id", q.id)
+	if s.demo {
+		c.Response.Header.Set("Sluice-Demo", "true")
+	}
+	if err := q.run(); err != nil {
+		q.fail(err)
+	}
+	if !q.streams {
+		q.finish()
+	}
+}
+
+func (q *request) run() (err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			err = q.panicked(r)
+		}
+	}()
+	if err := q.find(); err != nil {
+		return err
+	}
+	if err := q.admit(); err != nil {
+		return err
+	}
+	if err := q.authorize(); err != nil {
+		return err
+	}
+	q.ctx, q.cancel = context.WithTimeout(q.s.base, q.s.limits.RequestTimeout)
+	return q.route.serve(q.s, q)
+}
+
+func (q *request) panicked(reason any) error {
+	q.s.metrics.panics.Inc()
+	q.s.log.Error("panic", "request", q.id, "reason", fmt.Sprint(reason), "stack", string(debug.Stack()))
+	return failf(fasthttp.StatusInternalServerError, "this is the daemon's fault; its log has more under the request id")
+}
+
+// find matches the raw target: fasthttp's own decoded path is normalised.
+func (q *request) find() error {
+	header := &q.http.Request.Header
+	pattern, one, vars, err := q.s.router.find(string(header.Method()), header.RequestURI())
+	if pattern != nil && one == nil {
+		q.http.Response.Header.Set("Allow", pattern.allow())
+	}
+	if err != nil {
+		return err
+	}
+	q.route, q.vars = one, vars
+	return q.checkQuery()
+}
+
+func (q *request) checkQuery() error {
+	for name := range q.http.QueryArgs().All() {
+		if !contains(q.route.query, name) {
+			return badRequest("unknown query parameter %q", shortened(strings.ToValidUTF8(string(name), "�")))
+		}
+	}
+	return nil
+}
+
+func contains(names []string, name []byte) bool {
+	for _, n := range names {
+		if n == string(name) {
+			return true
+		}
+	}
+	return false
+}
+
+func (q *request) admit() error {
+	if q.route.probe {
+		return nil
+	}
+	select {
+	case q.s.slots <- struct{}{}:
+		q.slot = true
+		return nil
+	default:
+		q.s.metrics.rejected.Inc()
+		return failf(fasthttp.StatusTooManyRequests, "too many requests at the same time; send it again later")
+	}
+}
+
+// authorize proves the identity and compares its role with the route's.
+func (q *request) authorize() error {
+	if q.route.open {
+		return nil
+	}
+	credentials, err := q.credentials()
+	if err != nil {
+		return err
+	}
+	q.who, err = q.s.identities.Authenticate(q.s.base, credentials)
+	if err != nil {
+		q.s.log.Debug("authentication failed", "request", q.id, "reason", err)
+		return err
+	}
+	if q.route.role == identity.None || q.who.Role < q.route.role {
+		return failf(fasthttp.StatusForbidden, "your role does not allow this")
+	}
+	return nil
+}
+
+func (q *request) credentials() (identity.Credentials, error) {
+	header := &q.http.Request.Header
+	if len(header.PeekAll("Authorization")) > 1 || len(header.PeekAll("X-Sluice-Principal")) > 1 {
+		return identity.Credentials{}, badRequest("a header that names an identity is there twice")
+	}
+	return identity.Credentials{
+		Authorization: string(header.Peek("Authorization")),
+		Demo:          string(header.Peek("X-Sluice-Principal")),
+	}, nil
+}
+
+func (q *request) principal() filter.Principal { return q.who.Principal }
+
+// collection returns the path's collection name.
+func (q *request) collection() (string, error) {
+	name := q.vars["collection"]
+	return name, checkCollection(name)
+}
+
+// document returns the path's collection name and document key.
+func (q *request) document() (collection, key string, err error) {
+	collection, key = q.vars["collection"], q.vars["key"]
+	return collection, key, errors.Join(checkCollection(collection), checkKey(key))
+}
+
+// reply writes a JSON body.
+func (q *request) reply(status int, body any) error {
+	q.http.SetStatusCode(status)
+	q.http.SetContentType("application/json")
+	encoder := json.NewEncoder(q.http)
+	encoder.SetEscapeHTML(false)
+	return encoder.Encode(body)
+}
+
+// fail replaces whatever was written with the failure.
+func (q *request) fail(err error) {
+	f := failureOf(err)
+	if f.status >= 500 {
+		q.s.log.Error("request failed", "request", q.id, "status", f.status, "error", err)
+	}
+	q.http.Response.ResetBody()
+	if n := q.http.Request.Header.ContentLength(); n == -1 || n > maxUnread {
+		q.http.SetConnectionClose()
+		linger(q.http.Conn())
+	}
+	writeFailure(q.http, f, q.route != nil && q.route.openAI)
+}
+
+func writeFailure(c *fasthttp.RequestCtx, f *failure, openAI bool) {
+	header := &c.Response.Header
+	if f.retryable() {
+		header.Set("Retry-After", strconv.Itoa(int(retryAfter.Seconds())))
+	}
+	if f.status == fasthttp.StatusUnauthorized {
+		header.Set("WWW-Authenticate", `Bearer realm="sluice"`)
+	}
+	contentType, body := "application/problem+json", any(f.problem())
+	if openAI {
+		contentType, body = "application/json", openAIError(f)
+	}
+	text, err := json.Marshal(body)
+	if err != nil { // strings and numbers only
+		panic(err)
+	}
+	c.SetStatusCode(f.status)
+	c.SetContentType(contentType)
+	c.SetBody(text)
+}
+
+// timings writes Server-Timing: the stages, then the total so far.
+func (q *request) timings(stages []retrieve.Stage) {
+	var b strings.Builder
+	for _, stage := range stages {
+		writeTiming(&b, stage.Name, stage.Took)
+	}
+	writeTiming(&b, "total", time.Since(q.started))
+	q.http.Response.Header.Set("Server-Timing", strings.TrimSuffix(b.String(), ", "))
+}
+
+func writeTiming(b *strings.Builder, name string, took time.Duration) {
+	b.WriteString(name)
+	b.WriteString(";dur=")
+	b.WriteString(strconv.FormatFloat(float64(took.Microseconds())/1000, 'f', -1, 64))
+	b.WriteString(", ")
+}
+
+// finish gives back what the request holds, counts it and logs it. The log has
+// no keys, texts, queries or tokens.
+func (q *request) finish() {
+	q.cancel()
+	if q.slot {
+		<-q.s.slots
+	}
+	took, status := time.Since(q.started), q.http.Response.StatusCode()
+	q.s.metrics.observe(q.pattern(), string(q.http.Method()), status, took)
+	q.s.log.LogAttrs(context.Background(), slog.LevelInfo, "request",
+		slog.String("request", q.id),
+		slog.String("method", methodLabel(string(q.http.Method()))),
+		slog.String("route", q.pattern()),
+		slog.Int("status", status),
+		slog.Duration("took", took),
+		slog.String("tenant", q.who.Principal.Tenant),
+		slog.String("subject", q.who.Principal.Subject),
+	)
+}
+
+func (q *request) pattern() string {
+	if q.route == nil {
+		return "unmatched"
+	}
+	return q.route.pattern
+}
+
+var requestIDForm = regexp.MustCompile(`^[A-Za-z0-9._-]{1,64}$`)
+
+// requestID takes the client's id if it is harmless to log.
+func requestID(c *fasthttp.RequestCtx) string {
+	if id := c.Request.Header.Peek("X-Request-Id"); requestIDForm.Match(id) {
+		return string(id)
+	}
+	return rand.Text()
+}
+
+// failedResult is the per-item form of a failure.
+func failedResult(key string, err error) client.WriteResult {
+	if checkKey(key) != nil {
+		key = ""
+	}
+	return client.WriteResult{Key: key, Status: "failed", Error: failureOf(err).problem()}
+}

@@ -1,0 +1,117 @@
+package server
+
+import (
+	"time"
+
+	"github.com/valyala/fasthttp"
+
+	"sluice/client"
+	"sluice/filter"
+	"sluice/retrieve"
+)
+
+const (
+	defaultK = 10
+	maxK     = 100
+	maxQuery = 8192 // bytes
+)
+
+func (s *Server) search(q *request) error {
+	collection, err := q.collection()
+	if err != nil {
+		return err
+	}
+	var body client.SearchRequest
+	if err := q.readJSON(&body); err != nil {
+		return err
+	}
+	search, err := searchOf(body, q.principal(), q.started)
+	if err != nil {
+		return err
+	}
+	search.Collection = collection
+	response, err := s.backend.Search(q.ctx, search)
+	if err != nil {
+		return err
+	}
+	q.timings(response.Stages)
+	return q.reply(fasthttp.StatusOK, searchResponseOf(response, body.Explain))
+}
+
+func searchOf(body client.SearchRequest, p filter.Principal, now time.Time) (retrieve.Request, error) {
+	switch {
+	case body.Query == "":
+		return retrieve.Request{}, badRequest("query: must not be empty")
+	case len(body.Query) > maxQuery:
+		return retrieve.Request{}, badRequest("query: longer than %d bytes", maxQuery)
+	case body.K < 0 || body.K > maxK:
+		return retrieve.Request{}, badRequest("k: a whole number from 1 to %d is expected", maxK)
+	}
+	scope, err := scopeOf(body.Scope, p, now)
+	r := retrieve.Request{
+		Principal: p,
+		Query:     body.Query,
+		K:         body.K,
+		Strategy:  body.Strategy,
+		Scope:     scope,
+		Explain:   body.Explain,
+	}
+	if r.K == 0 {
+		r.K = defaultK
+	}
+	return r, err
+}
+
+// scopeOf fills the scope from the principal's own region and the present time.
+func scopeOf(asked *client.Scope, p filter.Principal, now time.Time) (filter.Scope, error) {
+	region, _ := p.Attributes["region"].(string)
+	scope := filter.Scope{Region: region, AsOf: now.UTC()}
+	if asked == nil {
+		return scope, nil
+	}
+	if asked.Region != nil && asked.AnyRegion || asked.AsOf != nil && asked.AnyTime {
+		return scope, badRequest("scope: region and any_region, or as_of and any_time, exclude each other")
+	}
+	if asked.Region != nil {
+		scope.Region = *asked.Region
+	}
+	if asked.AsOf != nil {
+		scope.AsOf = asked.AsOf.UTC()
+	}
+	scope.AnyRegion, scope.AnyTime = asked.AnyRegion, asked.AnyTime
+	return scope, nil
+}
+
+func searchResponseOf(r retrieve.Response, explain bool) client.SearchResponse {
+	response := client.SearchResponse{
+		Results:  make([]client.SearchResult, len(r.Results)),
+		Strategy: r.Strategy,
+		Plan:     r.PlanHash,
+		Counts:   client.Counts{Visible: r.Visible, OutOfScope: r.OutOfScope},
+		Degraded: append([]string{}, r.Degraded...),
+	}
+	for i, result := range r.Results {
+		response.Results[i] = searchResultOf(result, explain)
+	}
+	return response
+}
+
+func searchResultOf(r retrieve.Result, explain bool) client.SearchResult {
+	result := client.SearchResult{
+		Document: r.Key,
+		Version:  r.Version,
+		Title:    r.Title,
+		Start:    r.Start,
+		End:      r.End,
+		Headings: append([]string{}, r.Headings...),
+		Text:     r.Text,
+		Score:    r.Score,
+	}
+	if explain {
+		result.Explain = &client.Explain{Legs: make(map[string]client.LegExplain, len(r.Legs))}
+		for name, leg := range r.Legs {
+			result.Explain.Legs[name] = client.LegExplain{Rank: leg.Rank, Score: leg.Score}
+		}
+	}
+	return result
+}
