@@ -43,7 +43,7 @@ func TestNarrowTinyModels(t *testing.T) {
 						require.Equal(t, string(p), d.Precision())
 						for i, c := range readCases(t, source) {
 							golden := want.tensor(fmt.Sprintf("case%d.%s_normalized", i, pooling), d.Dimensions())
-							require.Greater(t, ref.Dot(golden, embed(t, d, c)), 0.98, "case %d", i)
+							require.Greater(t, float64(ref.Dot(golden, embed(t, d, c))), 0.98, "case %d", i)
 						}
 					})
 				}
@@ -120,7 +120,7 @@ func TestNarrowMiniLMIsNearItsGoldens(t *testing.T) {
 		d := openNarrow(t, m, 0, p, simd.Best())
 		var cosines []float64
 		for i, v := range slices.Collect(slices.Chunk(embed(t, d, cases...), 384)) {
-			cosines = append(cosines, ref.Dot(v, want[i*384:][:384]))
+			cosines = append(cosines, float64(ref.Dot(v, want[i*384:][:384])))
 		}
 		slices.Sort(cosines)
 		t.Logf("%s on %s: least cosine %.5f, median %.5f", p, d.Kernels(), cosines[0], cosines[len(cosines)/2])
