@@ -154,10 +154,11 @@ func (w *lane) lookup(s *stream, batch *gpu.Batch, sequences, rows span) {
 			if t < part.from {
 				continue
 			}
-			x := s.x[t*hidden:][:hidden]
-			d.sum(x, ids[t], types[t])
-			w.kernels().AddNorm(x, row(d.encoder.Position, p, hidden), d.encoder.Norm.Gain, d.encoder.Norm.Bias, d.config.Epsilon)
+			d.sum(s.x[t*hidden:][:hidden], ids[t], types[t])
+			copy(s.y[t*hidden:], row(d.encoder.Position, p, hidden))
 		}
+		from, to := part.from*hidden, part.to*hidden
+		w.kernels().AddNorm(s.x[from:to], s.y[from:to], d.encoder.Norm.Gain, d.encoder.Norm.Bias, d.config.Epsilon)
 	})
 	w.kernels().SetRows(&s.in, s.x, rows.from, rows.to, true, w.row)
 }

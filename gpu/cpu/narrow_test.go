@@ -42,7 +42,7 @@ func TestNarrowTinyModels(t *testing.T) {
 	}
 }
 
-// checkNarrow compares token vectors, and logits as far as that goes.
+// checkNarrow compares vectors with those of float32, and logits as far as that goes.
 func checkNarrow(t *testing.T, m *model.Model, p Precision, kernels *simd.Set) {
 	d := openNarrow(t, m, 2, p, kernels)
 	if !narrows(m.Config) {

@@ -2,6 +2,7 @@ package cpu
 
 import (
 	"sluice/gpu"
+	"sluice/kernels/ref"
 	"sluice/model"
 )
 
@@ -16,7 +17,7 @@ func (d *Device) lookup(batch *gpu.Batch) {
 			x := d.ws.x[t*d.config.Hidden:][:d.config.Hidden]
 			d.sum(x, batch.IDs[t], batch.Types[t])
 			if p := position.next(); d.encoder.Position != nil {
-				d.kernels.Add(x, row(d.encoder.Position, p, d.config.Hidden))
+				ref.Add(x, row(d.encoder.Position, p, d.config.Hidden))
 			}
 			d.norm(x, d.encoder.Norm)
 		}
@@ -30,7 +31,7 @@ func (d *Device) sum(x []float32, id, kind int32) {
 		kind = 0
 	}
 	if d.encoder.Type != nil {
-		d.kernels.Add(x, row(d.encoder.Type, int(kind), len(x)))
+		ref.Add(x, row(d.encoder.Type, int(kind), len(x)))
 	}
 }
 
