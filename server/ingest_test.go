@@ -19,6 +19,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"sluice/client"
+	"sluice/gpu"
 )
 
 const ndjson = "application/x-ndjson"
@@ -63,7 +64,7 @@ func TestBadLinesHarmNoNeighbours(t *testing.T) {
 		case "panics":
 			panic("the-reason")
 		case "overload":
-			return ErrOverloaded
+			return gpu.ErrOverloaded
 		}
 		return nil
 	}

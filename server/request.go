@@ -198,7 +198,7 @@ func (q *request) fail(err error) {
 func writeFailure(c *fasthttp.RequestCtx, f *failure, openAI bool) {
 	header := &c.Response.Header
 	if f.retryable() {
-		header.Set("Retry-After", strconv.Itoa(int(retryAfter.Seconds())))
+		header.Set("Retry-After", f.retryAfter())
 	}
 	if f.status == fasthttp.StatusUnauthorized {
 		header.Set("WWW-Authenticate", `Bearer realm="sluice"`)

@@ -59,7 +59,7 @@ func BenchmarkEmbed(b *testing.B) {
 				dst := make([]float32, batch.Len()*d.Dimensions())
 				before := cpuTime(b)
 				for b.Loop() {
-					if err := d.Embed(b.Context(), batch, dst); err != nil {
+					if err := d.Run(b.Context(), batch, gpu.Output{Pooled: dst}); err != nil {
 						b.Fatal(err)
 					}
 				}

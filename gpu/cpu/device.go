@@ -68,6 +68,9 @@ func newDevice(m *model.Model, workers int, kernels *simd.Set) *Device {
 // Dimensions is the length of a vector.
 func (d *Device) Dimensions() int { return d.config.Hidden }
 
+// Labels is 0: these models have no classification head.
+func (d *Device) Labels() int { return 0 }
+
 // Precision is f32, whichever kernels run: they differ in the last bits only.
 func (d *Device) Precision() string { return "f32" }
 
@@ -85,13 +88,13 @@ func (d *Device) Close() error {
 	return nil
 }
 
-// Embed implements gpu.Device. ctx is looked at between layers.
-func (d *Device) Embed(ctx context.Context, batch *gpu.Batch, dst []float32) error {
+// Run implements gpu.Device. ctx is looked at between layers.
+func (d *Device) Run(ctx context.Context, batch *gpu.Batch, out gpu.Output) error {
 	if err := d.check(batch); err != nil || batch.Len() == 0 {
 		return err
 	}
-	if len(dst) != batch.Len()*d.Dimensions() {
-		return fmt.Errorf("%w: room for %d numbers, want %d × %d", ErrInput, len(dst), batch.Len(), d.Dimensions())
+	if err := d.checkOutput(batch, out); err != nil {
+		return err
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -105,7 +108,23 @@ func (d *Device) Embed(ctx context.Context, batch *gpu.Batch, dst []float32) err
 		}
 		d.forward(l, batch.Offsets)
 	}
-	d.reduce(batch.Offsets, dst)
+	if out.Pooled != nil {
+		d.reduce(batch.Offsets, out.Pooled)
+	}
+	copy(out.Tokens, d.ws.x)
+	return nil
+}
+
+func (d *Device) checkOutput(b *gpu.Batch, out gpu.Output) error {
+	if out.Logits != nil {
+		return fmt.Errorf("%w: logits are asked of a model without a classification head", ErrInput)
+	}
+	if out.Pooled != nil && len(out.Pooled) != b.Len()*d.Dimensions() {
+		return fmt.Errorf("%w: room for %d numbers, want %d × %d", ErrInput, len(out.Pooled), b.Len(), d.Dimensions())
+	}
+	if out.Tokens != nil && len(out.Tokens) != b.Tokens()*d.Dimensions() {
+		return fmt.Errorf("%w: room for %d numbers, want %d × %d", ErrInput, len(out.Tokens), b.Tokens(), d.Dimensions())
+	}
 	return nil
 }
 

@@ -102,13 +102,15 @@ func TestBadBatches(t *testing.T) {
 		"backwards":      {IDs: []int32{1, 2}, Types: []int32{0, 0}, Offsets: []int{0, 2, 1, 2}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			require.ErrorIs(t, d.Embed(t.Context(), b, make([]float32, b.Len()*32)), ErrInput)
+			require.ErrorIs(t, d.Run(t.Context(), b, gpu.Output{Pooled: make([]float32, b.Len()*32)}), ErrInput)
 		})
 	}
 	good := batchOf(goldenCase{[]int32{1}, []int32{0}})
-	require.ErrorIs(t, d.Embed(t.Context(), good, make([]float32, 31)), ErrInput)
-	require.NoError(t, d.Embed(t.Context(), good, make([]float32, 32)))
-	require.NoError(t, d.Embed(t.Context(), batchOf(), nil))
+	require.ErrorIs(t, d.Run(t.Context(), good, gpu.Output{Pooled: make([]float32, 31)}), ErrInput)
+	require.NoError(t, d.Run(t.Context(), good, gpu.Output{Pooled: make([]float32, 32)}))
+	require.NoError(t, d.Run(t.Context(), batchOf(), gpu.Output{}))
+	require.ErrorIs(t, d.Run(t.Context(), good, gpu.Output{Tokens: make([]float32, 33)}), ErrInput)
+	require.ErrorContains(t, d.Run(t.Context(), good, gpu.Output{Logits: make([]float32, 1)}), "classification head")
 }
 
 func TestCancelledAndClosed(t *testing.T) {
@@ -116,9 +118,9 @@ func TestCancelledAndClosed(t *testing.T) {
 	b, dst := batchOf(goldenCase{[]int32{1}, []int32{0}}), make([]float32, 32)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	require.ErrorIs(t, d.Embed(ctx, b, dst), context.Canceled)
+	require.ErrorIs(t, d.Run(ctx, b, gpu.Output{Pooled: dst}), context.Canceled)
 	require.NoError(t, d.Close())
-	require.ErrorIs(t, d.Embed(t.Context(), b, dst), ErrClosed)
+	require.ErrorIs(t, d.Run(t.Context(), b, gpu.Output{Pooled: dst}), ErrClosed)
 	require.NoError(t, d.Close())
 }
 
@@ -130,7 +132,7 @@ func TestConcurrentBatches(t *testing.T) {
 	for range 8 {
 		wg.Go(func() {
 			dst := make([]float32, len(want))
-			if err := d.Embed(t.Context(), batchOf(cases...), dst); err != nil {
+			if err := d.Run(t.Context(), batchOf(cases...), gpu.Output{Pooled: dst}); err != nil {
 				t.Error(err)
 			}
 			for i := range dst {
@@ -150,7 +152,7 @@ func TestSteadyStateAllocations(t *testing.T) {
 	b := batchOf(readCases(t, "bert")...)
 	dst := make([]float32, b.Len()*32)
 	allocations := testing.AllocsPerRun(20, func() {
-		if err := d.Embed(t.Context(), b, dst); err != nil {
+		if err := d.Run(t.Context(), b, gpu.Output{Pooled: dst}); err != nil {
 			t.Error(err)
 		}
 	})
@@ -178,12 +180,34 @@ func TestTeamDoesEveryTaskOnce(t *testing.T) {
 	}
 }
 
+// A panic reaches the caller from whichever goroutine, and the team goes on.
+func TestTeamPanics(t *testing.T) {
+	for _, size := range []int{1, 2, 5} {
+		team := newTeam(size)
+		for range 20 {
+			func() {
+				defer func() { require.Contains(t, recover(), "task 3") }()
+				team.run(10, func(_, task int) {
+					if task == 3 {
+						panic("task 3")
+					}
+				})
+				t.Error("no panic")
+			}()
+			var done atomic.Int32
+			team.run(10, func(int, int) { done.Add(1) })
+			require.EqualValues(t, 10, done.Load())
+		}
+		team.close()
+	}
+}
+
 // From text to vector, through the scheduler.
 func TestEndToEnd(t *testing.T) {
 	const name = "bert_e2e_wordpiece_cased"
 	s, err := Open(filepath.Join(modelsDir, name), gpu.Options{BatchTokens: 40})
 	require.NoError(t, err)
-	defer s.Close()
+	defer func() { require.NoError(t, s.Close(t.Context())) }()
 	data, err := os.ReadFile(filepath.Join(modelsDir, name, "cases.json"))
 	require.NoError(t, err)
 	var file struct{ Cases []struct{ Text string } }
@@ -194,13 +218,13 @@ func TestEndToEnd(t *testing.T) {
 		require.NotContains(t, c.Text, "[SEP]")
 		texts = append(texts, c.Text)
 	}
-	got, err := s.Embed(t.Context(), texts)
+	got, err := s.Embed(t.Context(), gpu.Request{Texts: texts})
 	require.NoError(t, err)
 	for i := range texts {
 		requireNear(t, want.tensor(fmt.Sprintf("case%d.mean_normalized", i), 32), got[i].Vector, tolerance, texts[i])
 	}
 	// A separator in a text is text.
-	quoted, err := s.Embed(t.Context(), []string{"a [SEP] b", "a [SEP"})
+	quoted, err := s.Embed(t.Context(), gpu.Request{Texts: []string{"a [SEP] b", "a [SEP"}})
 	require.NoError(t, err)
 	require.Greater(t, quoted[0].Tokens, 5)
 }

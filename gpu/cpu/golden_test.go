@@ -102,7 +102,7 @@ func batchOf(cases ...goldenCase) *gpu.Batch {
 func embed(t *testing.T, d *Device, cases ...goldenCase) []float32 {
 	t.Helper()
 	dst := make([]float32, len(cases)*d.Dimensions())
-	require.NoError(t, d.Embed(t.Context(), batchOf(cases...), dst))
+	require.NoError(t, d.Run(t.Context(), batchOf(cases...), gpu.Output{Pooled: dst}))
 	return dst
 }
 
@@ -125,7 +125,9 @@ func checkGoldens(t *testing.T, name string, cases []goldenCase, want expectatio
 		key := fmt.Sprintf("case%d.", i)
 		alone := embed(t, mean, c)
 		requireNear(t, want.tensor(key+"mean_normalized", hidden), alone, tolerance, key+"mean")
-		requireNear(t, want.tensor(key+"last_hidden_state", len(c.IDs), hidden), mean.ws.x, tolerance, key+"hidden")
+		tokens := make([]float32, len(c.IDs)*hidden)
+		require.NoError(t, mean.Run(t.Context(), batchOf(c), gpu.Output{Tokens: tokens}))
+		requireNear(t, want.tensor(key+"last_hidden_state", len(c.IDs), hidden), tokens, tolerance, key+"hidden")
 		require.Equal(t, alone, together[i*hidden:(i+1)*hidden], key+"alone and in a batch")
 		requireNear(t, want.tensor(key+"cls_normalized", hidden), embed(t, cls, c), tolerance, key+"cls")
 		checkLayers(t, mean, c, want, key)
