@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"sluice/chunk"
 	"sluice/document"
@@ -11,6 +12,10 @@ import (
 	"sluice/gpu"
 	"sluice/store"
 )
+
+// embedTexts is how many chunks are embedded at a time: the tokens and vectors
+// of a document that its deadline will cut off need not all be held.
+const embedTexts = 256
 
 // Serving is what searches run on.
 type Serving interface {
@@ -151,27 +156,41 @@ func (w *Writer) embed(ctx context.Context, collection uint32, v *store.Version)
 	if err != nil {
 		return 0, err
 	}
-	var fresh []string
-	for _, text := range texts {
-		if known[text] == nil {
-			fresh = append(fresh, text)
-		}
-	}
-	embeddings, err := w.embedder.Embed(ctx, gpu.Request{Texts: fresh, Priority: gpu.Bulk})
+	cut, err := w.embedNew(ctx, texts, known)
 	if err != nil {
 		return 0, fmt.Errorf("embedding: %w", err)
-	}
-	for i, e := range embeddings {
-		known[fresh[i]] = e.Vector
-		if e.Truncated {
-			truncated++
-		}
 	}
 	v.Dimensions = w.embedder.Info().Dimensions
 	for _, text := range texts {
 		v.Vectors = append(v.Vectors, known[text]...)
+		if cut[text] {
+			truncated++
+		}
 	}
 	return truncated, nil
+}
+
+// embedNew adds the vectors that known lacks, each text embedded once, and
+// returns which of them were cut.
+func (w *Writer) embedNew(ctx context.Context, texts []string, known map[string][]float32) (map[string]bool, error) {
+	var fresh []string
+	for _, text := range texts {
+		if _, there := known[text]; !there {
+			known[text] = nil
+			fresh = append(fresh, text)
+		}
+	}
+	cut := map[string]bool{}
+	for part := range slices.Chunk(fresh, embedTexts) {
+		embeddings, err := w.embedder.Embed(ctx, gpu.Request{Texts: part, Priority: gpu.Bulk})
+		if err != nil {
+			return nil, err
+		}
+		for i, e := range embeddings {
+			known[part[i]], cut[part[i]] = e.Vector, e.Truncated
+		}
+	}
+	return cut, nil
 }
 
 // known returns the vectors of the present version by what was embedded.

@@ -31,6 +31,7 @@ type recorder struct {
 	mu     sync.Mutex
 	digest string
 	texts  []string
+	most   int // texts in one call
 	longer int // words of a text that is cut; 0: none
 	err    error
 }
@@ -46,7 +47,7 @@ func (r *recorder) Embed(_ context.Context, q gpu.Request) ([]gpu.Embedding, err
 	if q.Priority != gpu.Bulk {
 		return nil, errors.New("documents must not keep queries waiting")
 	}
-	r.texts = append(r.texts, q.Texts...)
+	r.texts, r.most = append(r.texts, q.Texts...), max(r.most, len(q.Texts))
 	out := make([]gpu.Embedding, len(q.Texts))
 	for i, text := range q.Texts {
 		words := len(strings.Fields(text))
@@ -249,6 +250,27 @@ func TestTruncatedChunksAreCounted(t *testing.T) {
 	out := f.write(markdown("k", "short", "this one has more words than that", "and so has this one, I think"))
 	require.Equal(t, 2, out.Truncated)
 	require.Zero(t, f.write(markdown("l", "short")).Truncated)
+}
+
+// A document of many chunks is embedded in parts, and a text that it has more
+// than once a single time.
+func TestRepeatedAndManyChunks(t *testing.T) {
+	f := newFixture(t)
+	f.embedder.longer = 1
+	var d Document
+	d.Key, d.Format = "k", "markdown"
+	for i := range 2*embedTexts + 10 {
+		d.Text = append(d.Text, fmt.Sprintf("## Part %d\n\nabout %d\n\n## Same\n\nboilerplate\n\n", i, i)...)
+	}
+	out := f.write(d)
+	require.Equal(t, uint32(2*(2*embedTexts+10)), out.Rows)
+	require.Equal(t, int(out.Rows), out.Truncated, "each is counted")
+	texts := f.embedder.taken()
+	require.Len(t, texts, 2*embedTexts+11)
+	slices.Sort(texts)
+	require.Len(t, slices.Compact(texts), 2*embedTexts+11)
+	require.LessOrEqual(t, f.embedder.most, embedTexts)
+	f.requireVectors("k")
 }
 
 func TestAFailedEmbeddingWritesNothing(t *testing.T) {

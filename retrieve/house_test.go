@@ -1,6 +1,7 @@
 package retrieve
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/json"
@@ -84,16 +85,17 @@ func vectorOf(text string) []float32 {
 
 // house is a store and indexes in memory, and what serves them.
 type house struct {
-	t         testing.TB
-	storeFS   vfs.FS
-	indexFS   vfs.FS
-	store     *pebble.Store
-	embedder  *bagOfWords
-	serving   *Serving
-	engine    *Engine
-	id        uint32 // of the collection
-	wrapIndex func(index.Index) index.Index
-	opened    []bool // whether each index was opened fresh
+	epochsPerFlush uint64 // 0: the default
+	t              testing.TB
+	storeFS        vfs.FS
+	indexFS        vfs.FS
+	store          *pebble.Store
+	embedder       *bagOfWords
+	serving        *Serving
+	engine         *Engine
+	id             uint32 // of the collection
+	wrapIndex      func(index.Index) index.Index
+	opened         []bool // whether each index was opened fresh
 }
 
 func newHouse(t testing.TB) *house {
@@ -130,7 +132,7 @@ func (h *house) openStore() {
 func (h *house) open() {
 	h.t.Helper()
 	var err error
-	h.serving, err = NewServing(h.t.Context(), h.store, h.openIndex, slog.New(slog.DiscardHandler))
+	h.serving, err = newServing(h.t.Context(), h.store, h.openIndex, slog.New(slog.DiscardHandler), cmp.Or(h.epochsPerFlush, epochsPerFlush))
 	require.NoError(h.t, err)
 	h.engine = NewEngine(h.store, h.serving, h.embedder)
 }
@@ -160,6 +162,13 @@ func (h *house) close() {
 		require.NoError(h.t, h.serving.Close(context.Background()))
 		h.serving = nil
 	}
+}
+
+// flushEvery reopens the house with checkpoints after so many epochs.
+func (h *house) flushEvery(epochs uint64) {
+	h.t.Helper()
+	h.epochsPerFlush = epochs
+	h.reopen()
 }
 
 func (h *house) reopen() {

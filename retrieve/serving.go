@@ -65,6 +65,10 @@ type collection struct {
 // NewServing opens every collection, catches up with the store and follows it
 // until Close.
 func NewServing(ctx context.Context, st store.Store, open OpenIndex, log *slog.Logger) (*Serving, error) {
+	return newServing(ctx, st, open, log, epochsPerFlush)
+}
+
+func newServing(ctx context.Context, st store.Store, open OpenIndex, log *slog.Logger, epochsPerFlush uint64) (*Serving, error) {
 	s := &Serving{
 		store: st, open: open, log: log, epochsPerFlush: epochsPerFlush,
 		collections: map[uint32]*collection{}, names: map[name]*collection{},

@@ -63,7 +63,7 @@ func TestAFailedApplyIsSaidAndTriedAgain(t *testing.T) {
 // and none is refused meanwhile for longer than that takes.
 func TestAFailedCheckpointIsTriedAgain(t *testing.T) {
 	h, f := flakyHouse(t)
-	h.serving.epochsPerFlush = 3
+	h.flushEvery(3)
 	f.flushes.Store(true)
 	for i := range 3 {
 		h.put(fmt.Sprint(i), readable(), "harbour")
@@ -80,7 +80,7 @@ func TestAFailedCheckpointIsTriedAgain(t *testing.T) {
 
 func TestCheckpointsTrimTheFeed(t *testing.T) {
 	h := newHouse(t)
-	h.serving.epochsPerFlush = 5
+	h.flushEvery(5)
 	for i := range 20 {
 		h.write(fmt.Sprint(i), readable(), "harbour")
 	}
@@ -307,9 +307,9 @@ func TestServingAfterACrash(t *testing.T) {
 	h.storeFS, h.indexFS = vfs.NewCrashableMem(), vfs.NewCrashableMem()
 	h.openStore()
 	h.setPolicies(starter(t))
+	h.epochsPerFlush = 7
 	h.open()
 	h.id = h.collection(tenant, library)
-	h.serving.epochsPerFlush = 7
 	for round := range 4 {
 		h.fill(fmt.Sprint("r", round, "-"))
 		storeFS, indexFS := h.storeFS.(*vfs.MemFS).CrashClone(vfs.CrashCloneCfg{}), h.indexFS.(*vfs.MemFS).CrashClone(vfs.CrashCloneCfg{})
@@ -319,7 +319,6 @@ func TestServingAfterACrash(t *testing.T) {
 		h.storeFS, h.indexFS = storeFS, indexFS
 		h.openStore()
 		h.open()
-		h.serving.epochsPerFlush = 7
 		require.Equal(t, want, h.answers(), "round %d", round)
 	}
 }

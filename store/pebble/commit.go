@@ -15,11 +15,12 @@ import (
 
 // write is one write on its way: plan puts it into a batch, done gets its outcome.
 type write struct {
-	ctx  context.Context
-	plan func(*txn) error
-	txn  *txn
-	err  error
-	done chan error
+	ctx     context.Context
+	plan    func(*txn) error
+	txn     *txn
+	applied bool // there was something to apply; the batch itself does not say so for long
+	err     error
+	done    chan error
 }
 
 // state is what the committer knows of the counters.
@@ -73,7 +74,7 @@ func (s *Store) commitWrites() {
 		if w.err = w.ctx.Err(); w.err == nil {
 			w.err = w.plan(w.txn)
 		}
-		if w.err == nil && !w.txn.batch.Empty() {
+		if w.applied = w.err == nil && !w.txn.batch.Empty(); w.applied {
 			s.apply(w.txn)
 		}
 		s.applied <- w
@@ -94,7 +95,7 @@ func (s *Store) apply(t *txn) {
 // syncWrites is the syncer.
 func (s *Store) syncWrites() {
 	for w := range s.applied {
-		if w.err == nil && !w.txn.batch.Empty() {
+		if w.applied {
 			if err := w.txn.batch.SyncWait(); err != nil {
 				s.guard.fail(err)
 			}
