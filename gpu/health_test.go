@@ -7,6 +7,7 @@ import (
 	"math"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -192,9 +193,10 @@ func TestWhatWaitsOutlivesADeadDevice(t *testing.T) {
 // All vectors NaN is a device that broke, and nothing of it is returned.
 func TestADeviceThatYieldsNaN(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		nan := true
+		var nan atomic.Bool
+		nan.Store(true)
 		d := &fakeDevice{onAnswer: func(_ []int32, v []float32) {
-			if nan {
+			if nan.Load() {
 				v[1] = float32(math.NaN())
 			}
 		}}
@@ -204,7 +206,7 @@ func TestADeviceThatYieldsNaN(t *testing.T) {
 		require.ErrorIs(t, err, ErrDevice)
 		synctest.Wait()
 		require.Error(t, s.Health())
-		nan = false
+		nan.Store(false)
 		time.Sleep(time.Second)
 		require.NoError(t, s.Health())
 	})
@@ -271,6 +273,25 @@ func TestAHangingDevice(t *testing.T) {
 		require.NoError(t, s.Ready())
 		_, err = s.Embed(t.Context(), Request{Texts: []string{"a"}})
 		require.NoError(t, err)
+	})
+}
+
+// Nor does one whose device dies while it drains.
+func TestADeviceDiesWhileItDrains(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := &breakable{}
+		d := &fakeDevice{onRun: func(batch *Batch) error { time.Sleep(ms); return b.run(batch) }}
+		s, stop := start(t, Options{BatchTokens: 5, QueueTokens: 5}, d)
+		running := embed(t.Context(), s, Request{Texts: []string{text(5)}})
+		synctest.Wait()
+		long := embed(t.Context(), s, Request{Texts: repeat(text(5), 10)})
+		other := embed(t.Context(), s, Request{Texts: repeat(text(5), 10), Priority: Bulk})
+		synctest.Wait()
+		b.set(func() error { return errPoison })
+		stop()
+		require.ErrorIs(t, (<-running).err, errPoison)
+		require.ErrorIs(t, (<-long).err, ErrClosed)
+		require.ErrorIs(t, (<-other).err, ErrClosed)
 	})
 }
 

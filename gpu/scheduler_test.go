@@ -233,8 +233,8 @@ func TestManyCallsAtOnce(t *testing.T) {
 func TestCloseDrains(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := &fakeDevice{perToken: time.Millisecond}
-		s, _ := start(t, Options{BatchTokens: 3}, d)
-		one := embed(t.Context(), s, Request{Texts: repeat("a", 5)})
+		s, _ := start(t, Options{BatchTokens: 3, QueueTokens: 9}, d)
+		one := embed(t.Context(), s, Request{Texts: repeat("a", 50)}) // more than may wait
 		two := embed(t.Context(), s, Request{Texts: repeat("a", 5), Priority: Bulk})
 		synctest.Wait()
 		require.NoError(t, s.Close(t.Context()))
@@ -252,13 +252,17 @@ func TestCloseCutsOff(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := &fakeDevice{perToken: time.Second}
 		s, _ := start(t, Options{BatchTokens: 3, QueueTokens: 6}, d)
-		running := embed(t.Context(), s, Request{Texts: repeat("a", 50)})
+		running := embed(t.Context(), s, Request{Texts: []string{"a"}})
+		synctest.Wait()
+		long := embed(t.Context(), s, Request{Texts: repeat("a", 50)})
 		waiting := embed(t.Context(), s, Request{Texts: repeat("a", 2), Priority: Bulk})
 		synctest.Wait()
+		require.NoError(t, s.Health())
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
 		require.NoError(t, s.Close(ctx))
 		require.ErrorIs(t, (<-running).err, ErrClosed)
+		require.ErrorIs(t, (<-long).err, ErrClosed)
 		require.ErrorIs(t, (<-waiting).err, ErrClosed)
 		require.Equal(t, 1, d.closed)
 		require.Equal(t, [][]int{{3}}, d.seen())
@@ -300,7 +304,15 @@ func TestSeveralModels(t *testing.T) {
 			running += change
 			most = max(most, running)
 		}
-		one := &fakeDevice{onRun: func(*Batch) error { note(1); time.Sleep(time.Millisecond); note(-1); return nil }}
+		var order strings.Builder
+		one := &fakeDevice{onRun: func(b *Batch) error {
+			if note(1); !isProbe(b) {
+				fmt.Fprint(&order, b.IDs[1], " ")
+			}
+			time.Sleep(time.Millisecond)
+			note(-1)
+			return nil
+		}}
 		two := &fakeDevice{onRun: one.onRun}
 		first, second := tinyServed(), tinyServed()
 		other := *second.Model
@@ -319,6 +331,8 @@ func TestSeveralModels(t *testing.T) {
 		require.Len(t, one.seen(), 10)
 		require.Len(t, two.seen(), 10)
 		require.Equal(t, 1, most)
+		turns := fmt.Sprintf("%d %d ", idOf(t, "a"), idOf(t, "x"))
+		require.Contains(t, order.String(), strings.Repeat(turns, 9), "they take turns")
 		require.NoError(t, s.Close(t.Context()))
 	})
 }
