@@ -20,9 +20,10 @@ type narrow struct {
 	device *Device
 	number simd.Number
 	layers []*narrowLayer
+	words  *simd.Table
 	lanes  []lane
 	chunks []span
-	meet   barrier
+	meet   *barrier
 }
 
 // narrowLayer is a model.Layer in a precision's numbers.
@@ -35,11 +36,12 @@ type narrowLayer struct {
 type span struct{ from, to int }
 
 func newNarrow(d *Device, layers []model.Layer) *narrow {
-	n := &narrow{device: d, number: simd.BF16, lanes: make([]lane, d.team.size)}
+	n := &narrow{device: d, number: simd.BF16, lanes: make([]lane, d.team.size), meet: newBarrier()}
 	if d.precision == Int8 {
 		n.number = simd.Int8
 	}
-	n.meet.size = int32(d.team.size)
+	n.words = simd.PackTable(n.number, d.encoder.Word, d.config.Hidden)
+	d.encoder.Word = nil
 	for _, l := range layers {
 		n.layers = append(n.layers, &narrowLayer{
 			qkv: n.pack(true, l.Query, l.Key, l.Value), out: n.pack(false, l.AttentionOut),
@@ -93,17 +95,23 @@ func (n *narrow) cut(offsets []int) {
 	}
 }
 
+// leastRows is the fewest rows that are worth another worker.
+const leastRows = 32
+
 // embedTogether gives every worker a share of the rows.
 func (n *narrow) embedTogether(batch *gpu.Batch, dst []float32) {
-	tokens, workers := batch.Tokens(), n.device.team.size
+	tokens := batch.Tokens()
+	parts := min(n.device.team.size, ceil(tokens, leastRows))
+	share := ceil(ceil(tokens, parts), leastRows/2) * (leastRows / 2)
+	parts = ceil(tokens, share)
+	n.meet.size = int32(parts)
 	s := &n.lanes[0].stream
 	s.resize(n, tokens)
-	n.device.team.run(workers, func(_, part int) {
+	n.device.team.run(parts, func(_, part int) {
 		w := &n.lanes[part]
-		rows := span{tokens * part / workers, tokens * (part + 1) / workers}
-		w.encode(s, batch, span{0, batch.Len()}, rows, n.meet.wait)
+		w.encode(s, batch, span{0, batch.Len()}, span{part * share, min((part+1)*share, tokens)}, n.meet.wait)
 		n.meet.wait()
-		w.pool(s, batch.Offsets, span{batch.Len() * part / workers, batch.Len() * (part + 1) / workers}, 0, dst)
+		w.pool(s, batch.Offsets, span{batch.Len() * part / parts, batch.Len() * (part + 1) / parts}, 0, dst)
 	})
 }
 
@@ -150,7 +158,7 @@ func (w *lane) lookup(s *stream, batch *gpu.Batch, sequences, rows span) {
 		first := batch.Offsets[sequences.from]
 		for t := part.from; t < part.to; t++ {
 			x := s.x[t*hidden:][:hidden]
-			copy(x, row(e.Word, int(batch.IDs[first+t]), hidden))
+			w.kernels().Lookup(x, w.words, int(batch.IDs[first+t]))
 			w.kernels().Add(x, row(e.Type, int(batch.Types[first+t]), hidden))
 		}
 		positions := e.Position[(part.from-sequence.from)*hidden : (part.to-sequence.from)*hidden]
