@@ -15,7 +15,8 @@ func (d *Device) lookup(batch *gpu.Batch) {
 		position := newPositions(d.config, batch.IDs[from:to])
 		for t := from; t < to; t++ {
 			x := d.ws.x[t*d.config.Hidden:][:d.config.Hidden]
-			d.sum(x, batch.IDs[t], batch.Types[t])
+			copy(x, row(d.encoder.Word, int(batch.IDs[t]), d.config.Hidden))
+			d.addType(x, batch.Types[t])
 			if p := position.next(); d.encoder.Position != nil {
 				ref.Add(x, row(d.encoder.Position, p, d.config.Hidden))
 			}
@@ -24,9 +25,8 @@ func (d *Device) lookup(batch *gpu.Batch) {
 	})
 }
 
-// sum sets x to a token's word and type rows.
-func (d *Device) sum(x []float32, id, kind int32) {
-	copy(x, row(d.encoder.Word, int(id), len(x)))
+// addType adds the row of a token's type, if the model has any.
+func (d *Device) addType(x []float32, kind int32) {
 	if d.config.Types < 2 {
 		kind = 0
 	}

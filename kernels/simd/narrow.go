@@ -10,6 +10,8 @@ type narrowSet struct {
 	roundRows        func(r *Rows, from int, x []float32)
 	addNorm          func(*normArgs)
 	add              func(*addArgs)
+	widenInt8        func(*widenArgs) // nil where there is none
+	widenBF16        func(*widenArgs)
 	exponentials     func(*exponentialArgs)
 	packKeys         func(*packArgs)
 	packValues       func(*packArgs)
@@ -109,6 +111,14 @@ type (
 	addArgs struct {
 		dst, src unsafe.Pointer
 		n        int
+	}
+
+	// widenArgs: n numbers as floats, integers times scale.
+	widenArgs struct {
+		dst   *float32
+		src   unsafe.Pointer
+		n     int
+		scale float32
 	}
 
 	// exponentialArgs: p = 2^(scale·(s − max s)) and the inverse of its sum, by

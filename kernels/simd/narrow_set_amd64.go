@@ -21,6 +21,7 @@ func narrow512() narrowSet {
 	n.finish[fromScaled][linear] = [2]func(*finishArgs){finishScaled, finishScaledToBF16}
 	n.quantize, n.roundRows = quantize512, roundRows512
 	n.addNorm, n.add, n.exponentials = addNormAVX512, addAVX512, exponentialsAVX512
+	n.widenInt8, n.widenBF16 = widenInt8AVX512, widenBF16AVX512
 	n.packKeys, n.packValues = packKeys512, packValuesAVX512
 	n.finishRotated, n.quantizePeaks = finishInt8GELURotated, quantizePeaksAVX512
 	n.stripRows = 4 * len(int8Dots)
