@@ -147,7 +147,7 @@ func (m *Model) digest(dir string, weights []string) error {
 			return err
 		}
 		if want, ok := pinned[nameIn(dir, path)]; ok && want != sum {
-			return fmt.Errorf("%w: %s has SHA-256 %s, but %s says %s: pull the model again", ErrInvalid, path, sum, sumsFile, want)
+			return fmt.Errorf("%w: %s has SHA-256 %s, but %s says %s: remove the folder and pull the model again", ErrInvalid, path, sum, sumsFile, want)
 		}
 		fmt.Fprintf(h, "%s\n", sum)
 	}

@@ -8,18 +8,23 @@ import (
 	"sluice/model/tokenizer"
 )
 
-// Open loads the model in dir with its tokenizer and starts an embedder on all
-// cores. Close ends it.
+// Open is OpenPrecision with F32.
 func Open(dir string, o gpu.Options) (*gpu.Scheduler, error) {
-	return OpenModels(o, dir)
+	return OpenPrecision(dir, F32, o)
 }
 
-// OpenModels starts a scheduler of several models on all cores, which they
-// share. It is the Embedder of the first.
-func OpenModels(o gpu.Options, dirs ...string) (*gpu.Scheduler, error) {
+// OpenPrecision loads the model in dir with its tokenizer and starts an
+// embedder on all cores. Close ends it.
+func OpenPrecision(dir string, p Precision, o gpu.Options) (*gpu.Scheduler, error) {
+	return OpenModels(p, o, dir)
+}
+
+// OpenModels is OpenPrecision for several models, which share the cores. The
+// scheduler is the Embedder of the first.
+func OpenModels(p Precision, o gpu.Options, dirs ...string) (*gpu.Scheduler, error) {
 	var models []gpu.Served
 	for _, dir := range dirs {
-		m, err := load(dir)
+		m, err := load(dir, p)
 		if err != nil {
 			return nil, errors.Join(err, closeAll(models))
 		}
@@ -32,7 +37,7 @@ func OpenModels(o gpu.Options, dirs ...string) (*gpu.Scheduler, error) {
 	return s, nil
 }
 
-func load(dir string) (gpu.Served, error) {
+func load(dir string, p Precision) (gpu.Served, error) {
 	m, err := model.Load(dir)
 	if err != nil {
 		return gpu.Served{}, err
@@ -41,7 +46,11 @@ func load(dir string) (gpu.Served, error) {
 	if err != nil {
 		return gpu.Served{}, err
 	}
-	return gpu.Served{Model: m, Tokenizer: t, Devices: []gpu.Device{New(m, 0)}}, nil
+	device, err := NewPrecision(m, 0, p)
+	if err != nil {
+		return gpu.Served{}, err
+	}
+	return gpu.Served{Model: m, Tokenizer: t, Devices: []gpu.Device{device}}, nil
 }
 
 func closeAll(models []gpu.Served) error {

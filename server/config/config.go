@@ -42,8 +42,8 @@ type JWT struct {
 	Issuer      string        `yaml:"issuer" doc:"Required value of iss." example:"https://id.example.org"`
 	Audience    string        `yaml:"audience" doc:"Required member of aud." example:"sluice"`
 	Keys        []Key         `yaml:"keys" doc:"Keys from files."`
-	JWKSFile    string        `yaml:"jwks_file" doc:"A JSON Web Key Set, read at start." example:"jwks.json"`
-	JWKSURL     string        `yaml:"jwks_url" doc:"A JSON Web Key Set, fetched at start, every five minutes, and (at most once a minute) when a token names an unknown key." example:"https://id.example.org/.well-known/jwks.json"`
+	JWKSFile    string        `yaml:"jwks_file" doc:"A JSON Web Key Set of public keys, read at start." example:"jwks.json"`
+	JWKSURL     string        `yaml:"jwks_url" doc:"The same, fetched at start, every five minutes, and (at most once a minute) when a token names an unknown key. Use https: who can change the answer can sign tokens." example:"https://id.example.org/.well-known/jwks.json"`
 	Leeway      time.Duration `yaml:"leeway" doc:"Tolerated difference of clocks." example:"30s"`
 	Claims      Claims        `yaml:"claims" doc:"Which claim holds what. A name is looked up as it is, then as a path of names joined by dots."`
 	DefaultRole string        `yaml:"default_role" doc:"Role of a token that has no roles claim: read, write, admin, or empty for none." example:"read"`
