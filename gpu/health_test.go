@@ -97,6 +97,28 @@ func TestABadTextAloneIsNoBrokenDevice(t *testing.T) {
 	require.NoError(t, s.Health())
 }
 
+// Token vectors are looked at where they are returned.
+func TestABadTokenVector(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		x := idOf(t, "x")
+		d := &fakeDevice{perToken: ms, onToken: func(id int32, v []float32) {
+			if id == x {
+				v[1] = float32(math.Inf(1))
+			}
+		}}
+		s, stop := start(t, Options{}, d)
+		defer stop()
+		first := embed(t.Context(), s, Request{Texts: []string{"a"}})
+		synctest.Wait()
+		asked := embed(t.Context(), s, Request{Texts: []string{"a", "x"}, TokenVectors: true})
+		plain := embed(t.Context(), s, Request{Texts: []string{"x"}})
+		require.NoError(t, (<-first).err)
+		require.ErrorIs(t, (<-asked).err, ErrDevice)
+		require.NoError(t, (<-plain).err)
+		require.Len(t, d.seen(), 2)
+	})
+}
+
 // Isolating a bad text among n takes 2 log2(n) runs, not n.
 func TestIsolationIsCheap(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -289,7 +311,7 @@ func TestADeviceDiesWhileItDrains(t *testing.T) {
 		running := embed(t.Context(), s, Request{Texts: []string{text(5)}})
 		synctest.Wait()
 		long := embed(t.Context(), s, Request{Texts: repeat(text(5), 10)})
-		other := embed(t.Context(), s, Request{Texts: repeat(text(5), 10), Priority: Bulk})
+		other := embed(t.Context(), s, Request{Texts: []string{text(5)}, Priority: Bulk})
 		synctest.Wait()
 		b.set(func() error { return errPoison })
 		stop()
