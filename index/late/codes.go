@@ -105,3 +105,9 @@ func (c *Coder) rows(codes []byte) ([]byte, bool) {
 	rows := codes[headerBytes:]
 	return rows, len(rows)%ref.CodeBytes(c.dims) == 0
 }
+
+// Reads reports whether these are codes of the Coder's format and dimensions.
+func (c *Coder) Reads(codes []byte) bool {
+	_, ok := c.rows(codes)
+	return ok
+}
