@@ -27,10 +27,10 @@ type lane struct {
 	scheduler *Scheduler
 	info      Info
 	tokenizer *tokenizer.Tokenizer
-	scores    bool  // it is a Reranker
-	sigmoid   bool  // the model's scores are its logits' sigmoids
-	width     int   // of an answer: numbers of a vector, or a logit
-	probe     Batch // a short text, to see whether a device works
+	scores    bool              // it is a Reranker
+	head      *model.Classifier // of a Reranker
+	width     int               // of an answer: numbers of a vector, or a logit
+	probe     Batch             // a short text, to see whether a device works
 
 	// Guarded by the scheduler's lock.
 	devices []*device
@@ -61,7 +61,7 @@ func newLane(s *Scheduler, v Served) (*lane, error) {
 	}
 	l := &lane{scheduler: s, info: describe(m, v.Devices[0]), tokenizer: t, width: v.Devices[0].Dimensions()}
 	if c := m.Classifier; c != nil && len(c.Labels) == 1 {
-		l.scores, l.sigmoid, l.width, l.info.Labels = true, c.Sigmoid, 1, c.Labels
+		l.scores, l.head, l.width, l.info.Labels = true, c, 1, c.Labels
 	}
 	for _, d := range v.Devices {
 		l.devices = append(l.devices, &device{Device: d})

@@ -44,9 +44,9 @@ type Score struct {
 }
 
 // Probability is the logit's sigmoid, from 0 to 1.
-func (s Score) Probability() float32 { return sigmoid(s.Logit) }
-
-func sigmoid(x float32) float32 { return float32(1 / (1 + math.Exp(-float64(x)))) }
+func (s Score) Probability() float32 {
+	return float32(1 / (1 + math.Exp(-float64(s.Logit))))
+}
 
 // Reranker scores pairs with a cross-encoder of one label. A pair's score does
 // not depend on what it is batched with. Safe for concurrent use.
@@ -92,10 +92,7 @@ func (l *lane) Score(ctx context.Context, r ScoreRequest) ([]Score, error) {
 	}
 	scores := make([]Score, len(answers))
 	for i, a := range answers {
-		scores[i] = Score{Logit: a.Vector[0], Value: a.Vector[0], Tokens: a.Tokens, Truncated: a.Truncated, Timing: a.Timing}
-		if l.sigmoid {
-			scores[i].Value = sigmoid(a.Vector[0])
-		}
+		scores[i] = Score{Logit: a.Vector[0], Value: l.head.Score(a.Vector[0]), Tokens: a.Tokens, Truncated: a.Truncated, Timing: a.Timing}
 	}
 	return scores, nil
 }
