@@ -11,6 +11,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
+var raceEnabled bool // set by race_test.go
+
 // nullDevice leaves zeros.
 type nullDevice struct{}
 
@@ -33,6 +35,9 @@ func startNull(tb testing.TB) *Scheduler {
 // A call allocates its results and its tokens, and nothing that grows with what
 // was embedded before.
 func TestSteadyStateAllocations(t *testing.T) {
+	if raceEnabled {
+		t.Skip("the race detector makes pools forget")
+	}
 	s := startNull(t)
 	for _, n := range []int{1, 100} {
 		r := Request{Texts: repeat("a query of some words", n)}
@@ -41,7 +46,7 @@ func TestSteadyStateAllocations(t *testing.T) {
 				t.Error(err)
 			}
 		})
-		require.LessOrEqual(t, allocations, float64(20+2*n), "%d texts", n)
+		require.LessOrEqual(t, allocations, float64(13+n*5/4), "%d texts", n)
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -19,6 +20,7 @@ import (
 	"sluice/kernels/ref"
 	"sluice/kernels/simd"
 	"sluice/model"
+	"sluice/model/tokenizer"
 )
 
 // Contract: a batch never changes a number, not in a single bit, in any family,
@@ -213,6 +215,64 @@ func TestEndToEnd(t *testing.T) {
 	quoted, err := s.Embed(t.Context(), gpu.Request{Texts: []string{"a [SEP] b", "a [SEP"}})
 	require.NoError(t, err)
 	require.Greater(t, quoted[0].Tokens, 5)
+}
+
+// Contract: vectors, pooled and token by token, are the same in every bit
+// whatever runs beside them, in whatever order, on however many devices.
+func TestSchedulingChangesNothing(t *testing.T) {
+	seed := uint64(time.Now().UnixNano())
+	m, err := model.Load(filepath.Join(modelsDir, "bert_e2e_wordpiece_cased"))
+	require.NoError(t, err)
+	tok, err := tokenizer.Load(m.Tokenizer)
+	require.NoError(t, err)
+	texts := make([]string, 40)
+	for i := range texts {
+		texts[i] = strings.Repeat("the end of a ", i%7) + strings.Repeat("x", i)
+	}
+	var want []gpu.Embedding
+	for _, o := range []struct {
+		tokens  int
+		workers []int
+	}{{1, []int{1}}, {64, []int{3}}, {1024, []int{2, 1}}} {
+		v := gpu.Served{Model: m, Tokenizer: tok}
+		for _, workers := range o.workers {
+			v.Devices = append(v.Devices, New(m, workers))
+		}
+		s, err := gpu.NewScheduler(gpu.Options{BatchTokens: o.tokens}, v)
+		require.NoError(t, err)
+		if want == nil {
+			want, err = s.Embed(t.Context(), gpu.Request{Texts: texts, TokenVectors: true})
+			require.NoError(t, err)
+			require.Len(t, want[5].TokenVectors, want[5].Tokens*s.Info().Dimensions)
+		}
+		var calls sync.WaitGroup
+		for round := range uint64(6) {
+			calls.Go(func() {
+				r := rand.New(rand.NewPCG(seed, round))
+				order := r.Perm(len(texts))[:1+r.IntN(len(texts))]
+				request := gpu.Request{Priority: gpu.Priority(round % 2), TokenVectors: round%3 > 0}
+				for _, i := range order {
+					request.Texts = append(request.Texts, texts[i])
+				}
+				got, err := s.Embed(context.Background(), request)
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				for at, i := range order {
+					same := slices.Equal(want[i].Vector, got[at].Vector)
+					if request.TokenVectors {
+						same = same && slices.Equal(want[i].TokenVectors, got[at].TokenVectors)
+					}
+					if !same || want[i].Tokens != got[at].Tokens {
+						t.Errorf("text %d differs in round %d of %v, seed %d", i, round, o, seed)
+					}
+				}
+			})
+		}
+		calls.Wait()
+		require.NoError(t, s.Close(t.Context()))
+	}
 }
 
 func TestOpenRefuses(t *testing.T) {
