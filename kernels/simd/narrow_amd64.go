@@ -117,6 +117,12 @@ func addAVX512(p *addArgs)
 func roundBF16(p *addArgs)
 
 //go:noescape
+func widenInt8AVX512(p *widenArgs)
+
+//go:noescape
+func widenBF16AVX512(p *widenArgs)
+
+//go:noescape
 func quantizeAVX512(p *quantizeArgs)
 
 //go:noescape

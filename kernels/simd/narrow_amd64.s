@@ -4475,6 +4475,45 @@ loop:
 	VZEROUPPER
 	RET
 
+// func widenInt8AVX512(p *widenArgs)
+// n is a multiple of 16.
+TEXT ·widenInt8AVX512(SB), NOSPLIT, $0-8
+	MOVQ p+0(FP), DI
+	MOVQ 0(DI), DX
+	MOVQ 8(DI), SI
+	MOVQ 16(DI), CX
+	VBROADCASTSS 24(DI), Z1
+loop:
+	VPMOVSXBD (SI), Z0
+	VCVTDQ2PS Z0, Z0
+	VMULPS Z1, Z0, Z0
+	VMOVUPS Z0, (DX)
+	ADDQ $16, SI
+	ADDQ $64, DX
+	SUBQ $16, CX
+	JNZ loop
+	VZEROUPPER
+	RET
+
+// func widenBF16AVX512(p *widenArgs)
+// n is a multiple of 16.
+TEXT ·widenBF16AVX512(SB), NOSPLIT, $0-8
+	MOVQ p+0(FP), DI
+	MOVQ 0(DI), DX
+	MOVQ 8(DI), SI
+	MOVQ 16(DI), CX
+	VBROADCASTSS 24(DI), Z1
+loop:
+	VPMOVZXWD (SI), Z0
+	VPSLLD $16, Z0, Z0
+	VMOVUPS Z0, (DX)
+	ADDQ $32, SI
+	ADDQ $64, DX
+	SUBQ $16, CX
+	JNZ loop
+	VZEROUPPER
+	RET
+
 // func quantizeAVX512(p *quantizeArgs)
 // columns is a multiple of 128.
 TEXT ·quantizeAVX512(SB), NOSPLIT, $0-8

@@ -21,6 +21,7 @@ func narrow512() narrowSet {
 	n.finish[fromScaled][linear] = [2]func(*finishArgs){finishScaled, finishScaledToBF16}
 	n.quantize, n.roundRows = quantize512, roundRows512
 	n.addNorm, n.add, n.exponentials = addNormAVX512, addAVX512, exponentialsAVX512
+	n.widenInt8, n.widenBF16 = widenInt8AVX512, widenBF16AVX512
 	n.packKeys, n.packValues = packKeys512, packValuesAVX512
 	n.finishRotated, n.quantizePeaks = finishInt8GELURotated, quantizePeaksAVX512
 	n.stripRows = 4 * len(int8Dots)
@@ -51,16 +52,17 @@ var (
 // low tile is not much faster than a high one.
 func byRows(dots *[12]func(*dotArgs)) func(*dotArgs) {
 	return func(p *dotArgs) {
-		tiles := (p.rows + len(dots) - 1) / len(dots)
-		for panel := range p.panel {
-			t := *p
-			t.b, t.c = unsafe.Add(p.b, panel*p.units*panelBytes), unsafe.Add(p.c, panel*panelBytes)
+		whole := *p
+		tiles := (whole.rows + len(dots) - 1) / len(dots)
+		for panel := range whole.panel {
+			p.a, p.b, p.c = whole.a, unsafe.Add(whole.b, panel*p.units*panelBytes), unsafe.Add(whole.c, panel*panelBytes)
 			for tile := range tiles {
-				t.rows = (tile+1)*p.rows/tiles - tile*p.rows/tiles
-				dots[t.rows-1](&t)
-				t.a, t.c = unsafe.Add(t.a, t.rows*t.lda), unsafe.Add(t.c, t.rows*t.ldc)
+				p.rows = (tile+1)*whole.rows/tiles - tile*whole.rows/tiles
+				dots[p.rows-1](p)
+				p.a, p.c = unsafe.Add(p.a, p.rows*p.lda), unsafe.Add(p.c, p.rows*p.ldc)
 			}
 		}
+		*p = whole
 	}
 }
 
@@ -83,7 +85,8 @@ func roundRows512(r *Rows, from int, x []float32) {
 }
 
 func packKeys512(p *packArgs) {
-	q := *p
-	q.rows = roundUp(p.rows, panelColumns)
-	packKeysAVX512(&q)
+	rows := p.rows
+	p.rows = roundUp(rows, panelColumns)
+	packKeysAVX512(p)
+	p.rows = rows
 }

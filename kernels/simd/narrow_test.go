@@ -245,7 +245,7 @@ func checkProduct(t *testing.T, s *Set, number Number, seed uint64, rows, depth,
 		s.Product(got, &a, m, 0, rows, activate, &scratch)
 		s.ProductBF16(&out, 0, &a, m, 0, rows, activate, &scratch)
 		for i, v := range expected {
-			near := 1e-4 + 1e-5*math.Abs(float64(v)) + 1e-5*float64(depth)
+			near := 1e-4 + 1e-5*math.Abs(float64(want[i])) + 1e-5*float64(depth)
 			require.InDelta(t, v, got[i], near, "element %d, activated %t", i, activate)
 			rounded := ref.FromBF16(out.BF16(i/columns, i/columns+1)[i%columns])
 			require.InDelta(t, v, rounded, near+math.Abs(float64(v))/200, "element %d, activated %t", i, activate)

@@ -1,5 +1,7 @@
 package simd
 
+//go:generate go run ./internal/gen .
+
 import "sluice/kernels/ref"
 
 // Set is the kernels for one instruction set. It is stateless.
