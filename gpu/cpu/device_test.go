@@ -132,32 +132,42 @@ func (c attentionCase) check(t *testing.T, kernels *simd.Set) {
 func (c attentionCase) checkHead(t *testing.T, m *model.Model, qkv, got []float32, from, to, head int) {
 	t.Helper()
 	hidden, size := m.Config.Hidden, m.Config.HeadSize()
-	part := func(token, which int) []float64 {
-		x := make([]float64, size)
-		for d := range x {
-			x[d] = float64(qkv[(from+token)*3*hidden+which*hidden+head*size+d])
+	var parts [3][][]float64
+	for which := range parts {
+		for token := range to - from {
+			x := widen(qkv[(from+token)*3*hidden+which*hidden+head*size:][:size])
+			if which < 2 && c.Theta > 0 {
+				c.turn(x, token)
+			}
+			parts[which] = append(parts[which], x)
 		}
-		if which < 2 && c.Theta > 0 {
-			c.turn(x, token)
-		}
-		return x
 	}
 	for i := range to - from {
-		q, sum, out := part(i, 0), 0.0, make([]float64, size)
+		sum, out := 0.0, make([]float64, size)
 		for j := range to - from {
 			if c.Window > 0 && max(i-j, j-i) > c.Window {
 				continue
 			}
-			p := math.Exp(dot(q, part(j, 1))/math.Sqrt(float64(size)) + c.bias(m, j-i, head))
+			p := math.Exp(dot(parts[0][i], parts[1][j])/math.Sqrt(float64(size)) + c.bias(m, j-i, head))
 			sum += p
-			for d, v := range part(j, 2) {
+			for d, v := range parts[2][j] {
 				out[d] += p * v
 			}
 		}
 		for d := range out {
-			require.InDelta(t, out[d]/sum, got[(from+i)*hidden+head*size+d], 5e-6, "token %d of %d, head %d", i, to-from, head)
+			if v := float64(got[(from+i)*hidden+head*size+d]); !(math.Abs(out[d]/sum-v) <= 5e-6) {
+				t.Fatalf("token %d of %d, head %d: element %d is %v, want %v", i, to-from, head, d, v, out[d]/sum)
+			}
 		}
 	}
+}
+
+func widen(x []float32) []float64 {
+	y := make([]float64, len(x))
+	for i, v := range x {
+		y[i] = float64(v)
+	}
+	return y
 }
 
 func dot(a, b []float64) (sum float64) {
