@@ -12,14 +12,15 @@ import (
 // a vector or a score (weights, tokenizer, pooling, normalisation, precision):
 // equal digests mean comparable ones.
 type Info struct {
-	Model      string
-	Digest     string
-	Dimensions int
-	MaxTokens  int // a longer text is cut, and its Embedding says so
-	Precision  string
-	Pooling    model.Pooling
-	Prompts    model.Prompts // to put before a text; nothing here does it
-	Labels     []string      // of a reranker, one; none of an embedder
+	Model       string
+	Digest      string
+	Dimensions  int
+	MaxTokens   int // a longer text is cut, and its Embedding says so
+	BatchTokens int // that run at once
+	Precision   string
+	Pooling     model.Pooling
+	Prompts     model.Prompts // to put before a text; nothing here does it
+	Labels      []string      // of a reranker, one; none of an embedder
 }
 
 // Priority says who waits for whom.

@@ -63,6 +63,7 @@ func newLane(s *Scheduler, v Served) (*lane, error) {
 	if c := m.Classifier; c != nil && len(c.Labels) == 1 {
 		l.scores, l.head, l.width, l.info.Labels = true, c, 1, c.Labels
 	}
+	l.info.BatchTokens = s.options.BatchTokens
 	for _, d := range v.Devices {
 		l.devices = append(l.devices, &device{Device: d})
 	}

@@ -85,7 +85,7 @@ func TestInfo(t *testing.T) {
 	info := s.Info()
 	require.Len(t, info.Digest, 64)
 	info.Digest = ""
-	require.Equal(t, Info{Model: "bert_e2e_wordpiece_cased", Dimensions: 2, MaxTokens: 64, Precision: "fake", Pooling: model.MeanPooling}, info)
+	require.Equal(t, Info{Model: "bert_e2e_wordpiece_cased", Dimensions: 2, MaxTokens: 64, Precision: "fake", BatchTokens: 1024, Pooling: model.MeanPooling}, info)
 }
 
 // A device that is idle starts at once; what comes meanwhile runs together.
