@@ -28,8 +28,8 @@ type fake struct {
 	onEmbed  func(texts []string) error
 	notReady error
 
-	tokenizer *tokenizer.Tokenizer
-	reranker  gpu.Reranker
+	models   *gpu.Scheduler // nil: made-up vectors
+	reranker gpu.Reranker
 }
 
 func newFake() *fake {
@@ -177,7 +177,10 @@ func (f *fake) Search(ctx context.Context, r retrieve.Request) (retrieve.Respons
 	return response, nil
 }
 
-func (f *fake) Embed(_ context.Context, r gpu.Request) ([]gpu.Embedding, error) {
+func (f *fake) Embed(ctx context.Context, r gpu.Request) ([]gpu.Embedding, error) {
+	if f.models != nil {
+		return f.models.Embed(ctx, r)
+	}
 	if f.onEmbed != nil {
 		if err := f.onEmbed(r.Texts); err != nil {
 			return nil, err
@@ -193,9 +196,14 @@ func (f *fake) Embed(_ context.Context, r gpu.Request) ([]gpu.Embedding, error) 
 	return all, nil
 }
 
-func (f *fake) Info() gpu.Info { return gpu.Info{Model: "tiny", Dimensions: 3, MaxTokens: 16} }
+func (f *fake) Info() gpu.Info {
+	if f.models != nil {
+		return f.models.Info()
+	}
+	return gpu.Info{Model: "tiny", Dimensions: 3, MaxTokens: 16}
+}
 
-func (f *fake) Tokenizer() *tokenizer.Tokenizer { return f.tokenizer }
+func (f *fake) Tokenizer() *tokenizer.Tokenizer { return f.models.Tokenizer() }
 
 func (f *fake) Reranker() gpu.Reranker { return f.reranker }
 

@@ -111,7 +111,7 @@ func (s *Server) score(q *request, r gpu.ScoreRequest) ([]gpu.Score, error) {
 	return reranker.Score(q.ctx, r)
 }
 
-// checkRerank checks what all reranking calls have.
+// checkRerank checks what the hosted services check.
 func checkRerank(query, list string, passages int) error {
 	if strings.TrimSpace(query) == "" {
 		return badRequest("query: must not be empty")

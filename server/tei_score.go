@@ -16,7 +16,7 @@ func (s *Server) teiRerank(q *request) error {
 	if err := q.readJSON(&body); err != nil {
 		return err
 	}
-	if err := checkRerank(body.Query, "texts", len(body.Texts)); err != nil {
+	if err := checkCount("texts", len(body.Texts)); err != nil {
 		return err
 	}
 	truncation, err := truncationOf(body.Truncate, body.TruncationDirection, body.TruncationStrategy)
