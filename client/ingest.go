@@ -54,6 +54,9 @@ func send(w *io.PipeWriter, documents iter.Seq2[Document, error]) (out sending) 
 	for d, err := range documents {
 		if err == nil {
 			err = encoder.Encode(d)
+			if errors.Is(err, io.ErrClosedPipe) { // by the transport, when the answer ended
+				err = errStopped
+			}
 		}
 		if err != nil {
 			out.err = err

@@ -56,7 +56,7 @@ func (b *batch) set(items []item) {
 // yields texts of one bucket; the bucket whose turn it is comes first.
 func (b *batch) fill(q *queue, budget int) {
 	for bucket := q.oldest(); bucket >= 0 && !b.full; bucket = q.oldest() {
-		for len(q.buckets[bucket]) > 0 && !b.full {
+		for q.buckets[bucket].len() > 0 && !b.full {
 			it := q.first(bucket)
 			if b.full = len(b.items) > 0 && b.input.Tokens()+len(it.ids) > budget; !b.full {
 				b.add(q.pop(bucket))

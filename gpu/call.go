@@ -17,7 +17,7 @@ type call struct {
 
 	// Guarded by the scheduler's lock.
 	waiting [buckets]entry
-	turn    int // the scheduler's count of bulk turns when the call was admitted
+	turn    int // the scheduler's count of bulk batches that cannot delay the call any more
 
 	mu   sync.Mutex // guards what follows
 	left int        // texts without a vector; 0: done is closed
@@ -31,10 +31,10 @@ type item struct {
 	ids, types []int32
 }
 
-func newCall(ctx context.Context, r Request, dimensions int) *call {
+func newCall(ctx context.Context, r Request, dimensions, turn int) *call {
 	n := len(r.Texts)
 	c := &call{
-		ctx: ctx, priority: r.Priority, tokens: r.TokenVectors, arrived: time.Now(),
+		ctx: ctx, priority: r.Priority, tokens: r.TokenVectors, arrived: time.Now(), turn: turn,
 		results: make([]Embedding, n), left: n, done: make(chan struct{}),
 	}
 	vectors := make([]float32, n*dimensions)
@@ -42,6 +42,17 @@ func newCall(ctx context.Context, r Request, dimensions int) *call {
 		c.results[i].Vector = vectors[i*dimensions : (i+1)*dimensions : (i+1)*dimensions]
 	}
 	return c
+}
+
+// wait returns when all texts have their vectors, the call failed, or its
+// context ended.
+func (c *call) wait() error {
+	select {
+	case <-c.done:
+		return c.err
+	case <-c.ctx.Done():
+		return c.ctx.Err()
+	}
 }
 
 // over reports whether nobody waits for c any more.

@@ -66,9 +66,8 @@ func (s *Scheduler) retire(r *run, why error) {
 	r.device.sick = why
 	if !s.closed {
 		s.running.Go(r.revive)
-	} else if r.lane.working() == 0 {
-		s.abandon(r.lane)
 	}
+	s.abandonHopeless()
 }
 
 const (

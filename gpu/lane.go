@@ -85,42 +85,39 @@ func (l *lane) Info() Info { return l.info }
 
 // Embed implements Embedder. It returns as soon as ctx ends; texts that were
 // not started then never are. Errors are ctx's own, an OverloadedError,
-// ErrDevice or ErrClosed.
+// ErrDevice or ErrClosed. A full queue refuses a call before anything is done
+// for it.
 func (l *lane) Embed(ctx context.Context, r Request) ([]Embedding, error) {
 	if len(r.Texts) == 0 {
 		return nil, ctx.Err()
 	}
-	c := newCall(ctx, r, l.info.Dimensions)
-	if err := l.submit(c, r.Texts); err != nil {
+	turn, err := l.scheduler.admit(l, r.Priority)
+	if err != nil {
+		return nil, err
+	}
+	c := newCall(ctx, r, l.info.Dimensions, turn)
+	err = l.submit(c, r.Texts)
+	l.scheduler.submitted()
+	if err == nil {
+		err = c.wait()
+	}
+	if err != nil {
+		c.fail(err)
 		l.scheduler.forget(l, c)
 		return nil, err
 	}
-	select {
-	case <-c.done:
-		if c.err != nil {
-			l.scheduler.forget(l, c)
-			return nil, c.err
-		}
-		return c.results, nil
-	case <-ctx.Done():
-		l.scheduler.forget(l, c)
-		return nil, ctx.Err()
-	}
+	return c.results, nil
 }
 
 // submit tokenizes texts and queues them, a batch's worth at a time, so that
-// devices start on the first while the last are tokenized. A full queue refuses
-// a call before anything is done for it; one that was let in waits for room.
+// devices start on the first while the last are tokenized.
 func (l *lane) submit(c *call, texts []string) error {
-	if err := l.scheduler.admit(l, c); err != nil {
-		return err
-	}
 	e := l.scheduler.encodings.Get().(*tokenizer.Encoding)
 	defer l.scheduler.encodings.Put(e)
 	items, tokens := make([]item, 0, min(len(texts), 64)), 0
 	for i, text := range texts {
 		if c.over() {
-			return nil // Embed sees why
+			return nil // wait sees why
 		}
 		if err := l.tokenize(c, e, text); err != nil {
 			return fmt.Errorf("tokenizing text %d: %w", i, err)
@@ -131,7 +128,7 @@ func (l *lane) submit(c *call, texts []string) error {
 		}
 		items = append(items, newItem(c, i, e))
 		if tokens += e.Len(); tokens >= l.scheduler.options.BatchTokens || i == len(texts)-1 {
-			if err := l.scheduler.enqueue(l, c, items, i == len(items)-1); err != nil {
+			if err := l.scheduler.enqueue(l, c, items); err != nil {
 				return err
 			}
 			items, tokens = items[:0], 0

@@ -52,7 +52,9 @@ type Scheduler struct {
 	changed    *sync.Cond // something waits, a processor is free, or closed is set
 	room       *sync.Cond // something stopped waiting
 	processors []processor
-	closed     bool
+	closed     bool   // no more calls are let in
+	abandoned  bool   // and those that were are given up
+	submitting int    // calls that were let in and still enqueue texts
 	batches    uint64 // that have begun
 	bulkTurns  int    // bulk batches that have begun
 	bulkRuns   int    // bulk batches in progress
@@ -145,7 +147,7 @@ func (s *Scheduler) Close(ctx context.Context) error {
 	select {
 	case <-ended:
 	case <-ctx.Done():
-		s.abandonAll()
+		s.abandon()
 		select {
 		case <-ended:
 		case <-time.After(cutGrace):
@@ -158,33 +160,36 @@ func (s *Scheduler) Close(ctx context.Context) error {
 
 const cutGrace = time.Second // for a device whose batch was cut off
 
-// shut lets in no more calls, and gives up those that no device is there for.
+// shut lets in no more calls.
 func (s *Scheduler) shut() {
+	s.close()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.closed = true
-	s.close()
+	s.abandonHopeless()
+}
+
+// abandon fails all that waits, and ends what runs.
+func (s *Scheduler) abandon() {
+	s.cut()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.abandoned = true
+	s.abandonHopeless()
+}
+
+// abandonHopeless fails all that waits for what does not come.
+func (s *Scheduler) abandonHopeless() {
 	for _, l := range s.lanes {
-		if l.working() == 0 {
-			s.abandon(l)
+		if s.hopeless(l) {
+			s.empty(l)
 		}
 	}
 	s.changed.Broadcast()
 	s.room.Broadcast()
 }
 
-// abandonAll fails all that waits, and ends what runs.
-func (s *Scheduler) abandonAll() {
-	s.cut()
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for _, l := range s.lanes {
-		s.abandon(l)
-	}
-	s.changed.Broadcast()
-}
-
-func (s *Scheduler) abandon(l *lane) {
+func (s *Scheduler) empty(l *lane) {
 	for l.prepare(); l.waits(Interactive) || l.waits(Bulk); l.prepare() {
 		for p := range l.classes {
 			b := l.classes[p].prepared

@@ -236,8 +236,8 @@ func TestManyCallsAtOnce(t *testing.T) {
 func TestCloseDrains(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := &fakeDevice{perToken: time.Millisecond}
-		s, _ := start(t, Options{BatchTokens: 3}, d)
-		one := embed(t.Context(), s, Request{Texts: repeat("a", 5)})
+		s, _ := start(t, Options{BatchTokens: 3, QueueTokens: 9}, d)
+		one := embed(t.Context(), s, Request{Texts: repeat("a", 50)}) // more than may wait
 		two := embed(t.Context(), s, Request{Texts: repeat("a", 5), Priority: Bulk})
 		synctest.Wait()
 		require.NoError(t, s.Close(t.Context()))
@@ -250,18 +250,80 @@ func TestCloseDrains(t *testing.T) {
 	})
 }
 
+// A call that was let in and is not tokenized yet is finished, too.
+func TestCloseWaitsForWhatIsTokenized(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, stop := start(t, Options{}, &fakeDevice{})
+		free := occupy(s)
+		call := embed(t.Context(), s, Request{Texts: []string{"a"}})
+		synctest.Wait()
+		go func() { time.Sleep(time.Second); free() }()
+		stop()
+		require.NoError(t, (<-call).err)
+	})
+}
+
+// Nor does it hang when Close has given up on it.
+func TestWhatIsTokenizedTooLate(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, _ := start(t, Options{}, &fakeDevice{})
+		free := occupy(s)
+		call := embed(t.Context(), s, Request{Texts: []string{"a"}})
+		synctest.Wait()
+		ctx, cancel := context.WithCancel(t.Context())
+		cancel()
+		go func() { time.Sleep(cutGrace / 2); free() }()
+		require.NoError(t, s.Close(ctx))
+		require.ErrorIs(t, (<-call).err, ErrClosed)
+	})
+}
+
+// occupy keeps everybody from tokenizing until free is called.
+func occupy(s *Scheduler) (free func()) {
+	for range cap(s.tokenizing) {
+		s.tokenizing <- struct{}{}
+	}
+	return func() {
+		for range cap(s.tokenizing) {
+			<-s.tokenizing
+		}
+	}
+}
+
+// A call that is cancelled makes room at once, in the prepared batch as well.
+func TestCancelledTextsDoNotWait(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, stop := start(t, Options{BatchTokens: 10}, &fakeDevice{perToken: ms})
+		defer stop()
+		running := embed(t.Context(), s, Request{Texts: []string{text(10)}})
+		synctest.Wait()
+		ctx, cancel := context.WithCancel(t.Context())
+		doomed := embed(ctx, s, Request{Texts: repeat(text(5), 7)})
+		synctest.Wait()
+		require.Equal(t, 35, s.lanes[0].classes[Interactive].tokens)
+		cancel()
+		require.ErrorIs(t, (<-doomed).err, context.Canceled)
+		require.Zero(t, s.lanes[0].classes[Interactive].tokens)
+		require.NoError(t, (<-running).err)
+	})
+}
+
 // A Close that runs out of time cuts off what runs and fails what waits.
 func TestCloseCutsOff(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := &fakeDevice{perToken: time.Second}
 		s, _ := start(t, Options{BatchTokens: 3, QueueTokens: 6}, d)
-		running := embed(t.Context(), s, Request{Texts: repeat("a", 50)})
+		running := embed(t.Context(), s, Request{Texts: []string{"a"}})
+		synctest.Wait()
+		long := embed(t.Context(), s, Request{Texts: repeat("a", 50)})
 		waiting := embed(t.Context(), s, Request{Texts: repeat("a", 2), Priority: Bulk})
 		synctest.Wait()
+		require.NoError(t, s.Health())
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
 		require.NoError(t, s.Close(ctx))
 		require.ErrorIs(t, (<-running).err, ErrClosed)
+		require.ErrorIs(t, (<-long).err, ErrClosed)
 		require.ErrorIs(t, (<-waiting).err, ErrClosed)
 		require.Equal(t, 1, d.closed)
 		require.Equal(t, [][]int{{3}}, d.seen())
@@ -303,7 +365,15 @@ func TestSeveralModels(t *testing.T) {
 			running += change
 			most = max(most, running)
 		}
-		one := &fakeDevice{onRun: func(*Batch) error { note(1); time.Sleep(time.Millisecond); note(-1); return nil }}
+		var order strings.Builder
+		one := &fakeDevice{onRun: func(b *Batch) error {
+			if note(1); !isProbe(b) {
+				fmt.Fprint(&order, b.IDs[1], " ")
+			}
+			time.Sleep(time.Millisecond)
+			note(-1)
+			return nil
+		}}
 		two := &fakeDevice{onRun: one.onRun}
 		first, second := tinyServed(), tinyServed()
 		other := *second.Model
@@ -322,6 +392,8 @@ func TestSeveralModels(t *testing.T) {
 		require.Len(t, one.seen(), 10)
 		require.Len(t, two.seen(), 10)
 		require.Equal(t, 1, most)
+		turns := fmt.Sprintf("%d %d ", idOf(t, "a"), idOf(t, "x"))
+		require.Contains(t, order.String(), strings.Repeat(turns, 9), "they take turns")
 		require.NoError(t, s.Close(t.Context()))
 	})
 }

@@ -8,46 +8,42 @@ import (
 
 // What is here decides who waits and who runs, under the scheduler's lock.
 
-// admit lets a call in, or says why not.
-func (s *Scheduler) admit(l *lane, c *call) error {
+// admit lets a call in, or says why not. It returns the call's turn.
+func (s *Scheduler) admit(l *lane, p Priority) (turn int, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if err := s.refusal(l, c.priority); err != nil {
-		return err
-	}
-	c.turn = s.bulkTurns
-	if s.bulkRuns > 0 {
-		c.turn-- // the one that runs delays it
-	}
-	return nil
-}
-
-func (s *Scheduler) refusal(l *lane, p Priority) error {
 	if err := s.unusable(l); err != nil {
-		return err
+		return 0, err
 	}
 	if s.full(l, p) {
-		return &OverloadedError{Drain: l.drain(p)}
+		return 0, &OverloadedError{Drain: l.drain(p)}
 	}
-	return nil
+	s.submitting++
+	return s.bulkTurns - s.bulkRuns, nil // the one that runs delays it
 }
 
 func (s *Scheduler) full(l *lane, p Priority) bool {
 	return l.classes[p].tokens >= s.options.QueueTokens
 }
 
-// enqueue lets texts wait. The first of a call may still be refused, as others
-// may have come while they were tokenized; those after them wait for room.
-func (s *Scheduler) enqueue(l *lane, c *call, items []item, first bool) error {
+// submitted notes that a call that was let in will enqueue no more.
+func (s *Scheduler) submitted() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if first {
-		if err := s.refusal(l, c.priority); err != nil {
-			return err
-		}
+	if s.submitting--; s.closed {
+		s.changed.Broadcast()
 	}
-	if err := s.awaitRoom(l, c); err != nil {
-		return err
+}
+
+// enqueue lets texts wait, when there is room.
+func (s *Scheduler) enqueue(l *lane, c *call, items []item) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.full(l, c.priority) {
+		s.awaitRoom(l, c)
+	}
+	if s.hopeless(l) {
+		return ErrClosed
 	}
 	for _, it := range items {
 		s.entered(l, it)
@@ -57,22 +53,21 @@ func (s *Scheduler) enqueue(l *lane, c *call, items []item, first bool) error {
 	return nil
 }
 
-func (s *Scheduler) awaitRoom(l *lane, c *call) error {
-	if !s.full(l, c.priority) {
-		return nil
-	}
+// awaitRoom returns when there is room, or nothing to wait for.
+func (s *Scheduler) awaitRoom(l *lane, c *call) {
 	defer context.AfterFunc(c.ctx, func() {
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		s.room.Broadcast()
 	})()
-	for s.full(l, c.priority) && !s.closed && !c.over() {
+	for s.full(l, c.priority) && !c.over() && !s.hopeless(l) {
 		s.room.Wait()
 	}
-	if s.closed {
-		return ErrClosed
-	}
-	return c.ctx.Err()
+}
+
+// hopeless reports whether nothing of l's will run any more.
+func (s *Scheduler) hopeless(l *lane) bool {
+	return s.closed && (s.abandoned || l.working() == 0)
 }
 
 // entered and left keep count of what waits.
@@ -96,14 +91,14 @@ func (s *Scheduler) count(l *lane, p Priority, texts, tokens int) {
 	s.options.Hooks.Queue(l.info.Model, p, l.classes[p].tokens)
 }
 
-// forget takes out the texts of a call that is over. Those in a prepared batch
-// are taken out when it begins.
+// forget takes out the texts of a call that is over.
 func (s *Scheduler) forget(l *lane, c *call) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, it := range l.classes[c.priority].queue.remove(c) {
 		s.left(l, it)
 	}
+	s.wanted(l, c.priority)
 	s.room.Broadcast()
 }
 
@@ -120,7 +115,7 @@ func (s *Scheduler) next(p int, spare *batch) (*lane, Priority, *batch) {
 		if l, priority := s.choose(p); l != nil {
 			return l, priority, s.begin(p, l, priority, spare)
 		}
-		if s.closed && !s.waits() {
+		if s.closed && s.submitting == 0 && !s.waits() {
 			s.changed.Broadcast()
 			return nil, 0, nil
 		}

@@ -189,12 +189,6 @@ func TestLongQueuesAreBucketed(t *testing.T) {
 	})
 }
 
-func TestBuckets(t *testing.T) {
-	for tokens, want := range map[int]int{0: 0, 1: 0, 16: 0, 17: 1, 32: 1, 33: 2, 64: 2, 128: 3, 129: 4, 256: 4, 257: 5, 512: 5, 9999: 5} {
-		require.Equal(t, want, bucketOf(tokens), fmt.Sprint(tokens))
-	}
-}
-
 // What waits is counted, and what ran is reported.
 func TestHooks(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -45,6 +45,9 @@ func (r *recorder) Embed(_ context.Context, q gpu.Request) ([]gpu.Embedding, err
 	if r.err != nil {
 		return nil, r.err
 	}
+	if q.Priority != gpu.Bulk {
+		return nil, errors.New("documents must not keep queries waiting")
+	}
 	r.texts, r.most = append(r.texts, q.Texts...), max(r.most, len(q.Texts))
 	out := make([]gpu.Embedding, len(q.Texts))
 	for i, text := range q.Texts {

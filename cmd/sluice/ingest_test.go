@@ -67,8 +67,8 @@ func TestIngestIsRefused(t *testing.T) {
 		args []string
 		says string
 	}{
-		"a reader":             {"bob", []string{good, "-c", "docs"}, "Forbidden"},
-		"a writer who creates": {"cyd", []string{good, "-c", "docs"}, "Forbidden"},
+		"a reader":             {"bob", []string{good, "-c", "reader"}, "Forbidden"},
+		"a writer who creates": {"cyd", []string{good, "-c", "writer"}, "Forbidden"},
 		"a bad name":           {"ann", []string{good, "-c", "a/b"}, "a collection's name is"},
 		"a missing folder":     {"ann", []string{good + "x", "-c", "docs"}, "no such file"},
 		"an empty folder":      {"ann", []string{t.TempDir(), "-c", "docs"}, "has no files"},

@@ -180,7 +180,7 @@ func TestStopDrains(t *testing.T) {
 				for i := 0; yield(note(fmt.Sprint(i), fmt.Sprint("harbour ", i)), nil); i++ {
 				}
 			}
-			_ = d.as("ann").Ingest(t.Context(), "docs", documents, func(r client.WriteResult) error {
+			err := d.as("ann").Ingest(t.Context(), "docs", documents, func(r client.WriteResult) error {
 				if r.Error != nil {
 					require.Equal(t, 503, r.Error.Status, "%v", r.Error)
 					refused++
@@ -191,6 +191,7 @@ func TestStopDrains(t *testing.T) {
 				}
 				return nil
 			})
+			require.ErrorIs(t, err, client.ErrIncomplete)
 			require.Zero(t, d.wait(), "%s", d.err.text())
 			require.LessOrEqual(t, refused, 1)
 			h.check()

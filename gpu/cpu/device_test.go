@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -19,37 +20,24 @@ import (
 	"sluice/kernels/ref"
 	"sluice/kernels/simd"
 	"sluice/model"
+	"sluice/model/tokenizer"
 )
 
-// Contract: a batch never changes a vector, not in a single bit, on any set of
-// kernels and with any number of workers.
+// Contract: a batch never changes a number, not in a single bit, in any family,
+// on any set of kernels and with any number of workers.
 func TestBatchesChangeNothing(t *testing.T) {
 	seed := uint64(time.Now().UnixNano())
-	m, err := model.Load(filepath.Join(modelsDir, "bert_gelu_tanh_h48"))
-	require.NoError(t, err)
-	for _, kernels := range simd.Supported() {
-		t.Run(kernels.Level, func(t *testing.T) {
-			r := rand.New(rand.NewPCG(seed, 0))
-			one, many := newDevice(m, 1, kernels), newDevice(m, 3, kernels)
-			defer one.Close()
-			defer many.Close()
-			cases := randomCases(r, 15, m.Config)
-			alone := make([][]float32, len(cases))
-			for i := range cases {
-				alone[i] = embed(t, one, cases[i])
-			}
-			for range 10 {
-				order := r.Perm(len(cases))[:1+r.IntN(len(cases))]
-				var batch []goldenCase
-				for _, i := range order {
-					batch = append(batch, cases[i])
-				}
-				got := embed(t, many, batch...)
-				for at, i := range order {
-					require.Equal(t, alone[i], got[at*48:(at+1)*48], "sequence %d of %v, seed %d", i, order, seed)
-				}
-			}
-		})
+	for _, name := range []string{"bert_gelu_tanh_h48", "distilbert", "roberta", "mpnet", "modernbert_seqcls_mean", "nomic_bert", "gte"} {
+		m, err := model.Load(filepath.Join(modelsDir, name))
+		require.NoError(t, err)
+		for _, kernels := range simd.Supported() {
+			t.Run(name+"/"+kernels.Level, func(t *testing.T) {
+				one, many := newDevice(m, 1, kernels), newDevice(m, 3, kernels)
+				defer one.Close()
+				defer many.Close()
+				checkBatches(t, one, many, 12, min(100, m.Config.Positions), seed)
+			})
+		}
 	}
 }
 
@@ -58,7 +46,7 @@ func randomCases(r *rand.Rand, n int, c model.Config) []goldenCase {
 	for i := range cases {
 		for range 1 + r.IntN(c.Positions) {
 			cases[i].IDs = append(cases[i].IDs, int32(r.IntN(c.Vocabulary)))
-			cases[i].Types = append(cases[i].Types, int32(r.IntN(c.Types)))
+			cases[i].Types = append(cases[i].Types, int32(r.IntN(max(c.Types, 1))))
 		}
 	}
 	return cases
@@ -74,12 +62,12 @@ func TestAttentionIsTheReferences(t *testing.T) {
 				defer d.Close()
 				offsets := []int{0, 1, 48, 49 + 48, 97 + 150}
 				tokens := offsets[len(offsets)-1]
-				d.ws.resize(tokens, hidden, 1)
+				d.ws.resize(tokens, m.Config)
 				r := rand.New(rand.NewPCG(5, 5))
 				for i := range d.ws.qkv {
 					d.ws.qkv[i] = float32(r.NormFloat64())
 				}
-				d.attend(offsets)
+				d.attend(&layer{}, offsets)
 				want := make([]float32, tokens*hidden)
 				ref.Attention(want, d.ws.qkv, offsets, shape.heads, shape.size)
 				requireNear(t, want, d.ws.context, 3e-6, "attention")
@@ -227,6 +215,64 @@ func TestEndToEnd(t *testing.T) {
 	quoted, err := s.Embed(t.Context(), gpu.Request{Texts: []string{"a [SEP] b", "a [SEP"}})
 	require.NoError(t, err)
 	require.Greater(t, quoted[0].Tokens, 5)
+}
+
+// Contract: vectors, pooled and token by token, are the same in every bit
+// whatever runs beside them, in whatever order, on however many devices.
+func TestSchedulingChangesNothing(t *testing.T) {
+	seed := uint64(time.Now().UnixNano())
+	m, err := model.Load(filepath.Join(modelsDir, "bert_e2e_wordpiece_cased"))
+	require.NoError(t, err)
+	tok, err := tokenizer.Load(m.Tokenizer)
+	require.NoError(t, err)
+	texts := make([]string, 40)
+	for i := range texts {
+		texts[i] = strings.Repeat("the end of a ", i%7) + strings.Repeat("x", i)
+	}
+	var want []gpu.Embedding
+	for _, o := range []struct {
+		tokens  int
+		workers []int
+	}{{1, []int{1}}, {64, []int{3}}, {1024, []int{2, 1}}} {
+		v := gpu.Served{Model: m, Tokenizer: tok}
+		for _, workers := range o.workers {
+			v.Devices = append(v.Devices, New(m, workers))
+		}
+		s, err := gpu.NewScheduler(gpu.Options{BatchTokens: o.tokens}, v)
+		require.NoError(t, err)
+		if want == nil {
+			want, err = s.Embed(t.Context(), gpu.Request{Texts: texts, TokenVectors: true})
+			require.NoError(t, err)
+			require.Len(t, want[5].TokenVectors, want[5].Tokens*s.Info().Dimensions)
+		}
+		var calls sync.WaitGroup
+		for round := range uint64(6) {
+			calls.Go(func() {
+				r := rand.New(rand.NewPCG(seed, round))
+				order := r.Perm(len(texts))[:1+r.IntN(len(texts))]
+				request := gpu.Request{Priority: gpu.Priority(round % 2), TokenVectors: round%3 > 0}
+				for _, i := range order {
+					request.Texts = append(request.Texts, texts[i])
+				}
+				got, err := s.Embed(context.Background(), request)
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				for at, i := range order {
+					same := slices.Equal(want[i].Vector, got[at].Vector)
+					if request.TokenVectors {
+						same = same && slices.Equal(want[i].TokenVectors, got[at].TokenVectors)
+					}
+					if !same || want[i].Tokens != got[at].Tokens {
+						t.Errorf("text %d differs in round %d of %v, seed %d", i, round, o, seed)
+					}
+				}
+			})
+		}
+		calls.Wait()
+		require.NoError(t, s.Close(t.Context()))
+	}
 }
 
 func TestOpenRefuses(t *testing.T) {
