@@ -8,10 +8,9 @@ type narrowSet struct {
 	finish           [3][2][2]func(*finishArgs) // by source, activation and output
 	quantize         func(r *Rows, from int, x []float32, rotated bool, scratch []float32)
 	roundRows        func(r *Rows, from int, x []float32)
-	addNorm          func(*normArgs)
-	add              func(*addArgs)
-	widenInt8        func(*widenArgs) // nil where there is none
-	widenBF16        func(*widenArgs)
+	addNorm          func(x, y, gain, bias []float32, epsilon float32) // nil where there is none, as those that follow
+	add              func(y, x []float32)
+	widen            func(p widenArgs, number Number)
 	exponentials     func(*exponentialArgs)
 	packKeys         func(*packArgs)
 	packValues       func(*packArgs)
