@@ -30,6 +30,15 @@ func ParsePrecision(name string) (Precision, error) {
 	return "", fmt.Errorf("%w: %q; there are f32, bf16 and int8", ErrPrecision, name)
 }
 
+// Fastest is the precision that suits this CPU: Int8 where there are
+// instructions for it, else F32.
+func Fastest() Precision {
+	if simd.Best().Narrow() {
+		return Int8
+	}
+	return F32
+}
+
 // NewPrecision is New with a choice of precision.
 func NewPrecision(m *model.Model, workers int, p Precision) (*Device, error) {
 	if _, err := ParsePrecision(string(p)); err != nil {

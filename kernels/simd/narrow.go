@@ -19,6 +19,10 @@ type narrowSet struct {
 	quantizePeaks    func(*peaksArgs)
 }
 
+// Narrow tells whether s has instructions for 8- and 16-bit numbers; where it
+// has none, plain Go makes them far slower than float32.
+func (s *Set) Narrow() bool { return s.narrow.quantizePeaks != nil }
+
 // What a finish begins with, and what it writes.
 const (
 	fromInt8 = iota
