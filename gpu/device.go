@@ -26,14 +26,25 @@ func (b *Batch) Len() int { return max(0, len(b.Offsets)-1) }
 // Tokens is the number of tokens of all sequences.
 func (b *Batch) Tokens() int { return len(b.IDs) }
 
-// Device runs one model's encoder. Safe for concurrent use; batches may wait
-// for each other.
+// Output is what a batch is asked for: a device fills the slices that are not
+// nil, all from the same forward pass.
+type Output struct {
+	Pooled []float32 // Len × Dimensions: one vector of unit length per sequence
+	Tokens []float32 // Tokens × Dimensions: the last hidden state as it is, token by token
+	Logits []float32 // Len × Labels: the classification head's scores before sigmoid or softmax
+}
+
+// Device runs one model. Safe for concurrent use; batches may wait for each
+// other.
 type Device interface {
-	// Embed writes one pooled vector of unit length per sequence to dst, Len ×
-	// Dimensions. A sequence's vector does not depend on the others, not in a
-	// single bit. An error concerns the batch as a whole: dst is undefined.
-	Embed(ctx context.Context, batch *Batch, dst []float32) error
+	// Run fills out. What it says of a sequence does not depend on the others,
+	// not in a single bit. An error concerns the batch as a whole: out is then
+	// undefined. It refuses what the model has no head for.
+	Run(ctx context.Context, batch *Batch, out Output) error
+	// Dimensions is the length of a vector, pooled or a token's.
 	Dimensions() int
+	// Labels is the number of a sequence's logits; 0 without a classification head.
+	Labels() int
 	// Precision names the arithmetic, as in "f32"; vectors of different
 	// precisions are not to be mixed.
 	Precision() string

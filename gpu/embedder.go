@@ -14,17 +14,44 @@ type Info struct {
 	Precision  string
 }
 
-// Embedding is one text's vector, unit length. Tokens counts what was
-// embedded, special tokens included.
-type Embedding struct {
-	Vector    []float32
-	Tokens    int
-	Truncated bool
+// Priority says who waits for whom.
+type Priority int
+
+const (
+	// Interactive is for what somebody waits for. It goes first.
+	Interactive Priority = iota
+	// Bulk is for what can wait: it delays no interactive request by more than
+	// one batch, and is never kept out altogether.
+	Bulk
+)
+
+func (p Priority) String() string {
+	if p == Interactive {
+		return "interactive"
+	}
+	return "bulk"
 }
 
-// Embedder turns texts into vectors. A text's vector does not depend on what
-// it is batched with. Safe for concurrent use.
+// Request is texts to embed. Special tokens in them are text like any other.
+type Request struct {
+	Texts        []string
+	Priority     Priority
+	TokenVectors bool // wanted beside the pooled vectors, from the same forward pass
+}
+
+// Embedding is one text's vector, unit length. Tokens counts what was
+// embedded, special tokens included. TokenVectors, where asked for, is Tokens ×
+// Dimensions: the last hidden state, not normalised.
+type Embedding struct {
+	Vector       []float32
+	TokenVectors []float32
+	Tokens       int
+	Truncated    bool
+}
+
+// Embedder turns texts into vectors. A text's vectors do not depend on what it
+// is batched with. Safe for concurrent use.
 type Embedder interface {
-	Embed(ctx context.Context, texts []string) ([]Embedding, error)
+	Embed(ctx context.Context, r Request) ([]Embedding, error)
 	Info() Info
 }

@@ -2,192 +2,212 @@ package gpu
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
+	"runtime"
 	"sync"
+	"time"
 
-	"sluice/model"
 	"sluice/model/tokenizer"
 )
-
-// ErrClosed is returned by calls that Close overtook.
-var ErrClosed = errors.New("embedder is closed")
 
 // Options of a Scheduler; the zero value is ready to use.
 type Options struct {
 	// BatchTokens is how many tokens run at once (default 1024). More gains
 	// little on a CPU and makes newcomers wait longer for the batch before them.
 	BatchTokens int
-	// Calls is how many calls may be in progress (default 1024); more wait.
-	Calls int
+	// QueueTokens is how many may wait per model and priority (default 262144).
+	// Calls that come when so many wait are refused.
+	QueueTokens int
+	// BatchTime is how long a batch may take (default 30 s). After that its
+	// context ends, and the device counts as broken until it returns.
+	BatchTime time.Duration
+	Hooks     Hooks
 }
 
-// Scheduler is an Embedder that runs texts in batches on a device. Calls take
-// turns, one text each, so that a query waits for about one batch however many
-// texts a bulk call brings.
+// bulkShare is how many interactive batches run for a bulk batch that waits.
+const bulkShare = 4
+
+// Scheduler runs texts in batches on the devices of one or several models. It
+// is the Embedder of the first; Embedder returns any.
+//
+// A device that is idle starts at once on what there is. While one works, the
+// next batch fills up. Interactive goes before bulk: a bulk batch runs when
+// nothing interactive waits, or after bulkShare interactive batches if none of
+// the interactive calls that wait was there during a bulk batch. So a call waits
+// for one bulk batch at most; and bulk gets its turn at the latest when those
+// are served that the last bulk batch delayed.
 type Scheduler struct {
-	info      Info
-	tokenizer *tokenizer.Tokenizer
-	device    Device
-	budget    int
-	slots     chan struct{}
+	options    Options
+	lanes      []*lane
+	tokenizing chan struct{} // bounds how many tokenize
+	encodings  sync.Pool     // of *tokenizer.Encoding
 
-	stop  context.CancelFunc
-	ended chan struct{} // closed when the scheduler's goroutine has returned
+	open    context.Context // ends when Close begins
+	close   context.CancelFunc
+	cut     context.CancelFunc // ends the batches in progress
+	running sync.WaitGroup     // the workers, and the probes of sick devices
 
-	mu      sync.Mutex
-	changed *sync.Cond // ring has grown, or closed is set
-	ring    []*call    // those with texts to run, in turn
-	closed  bool
+	mu         sync.Mutex
+	changed    *sync.Cond // something waits, a processor is free, or closed is set
+	room       *sync.Cond // something stopped waiting
+	processors []processor
+	closed     bool   // no more calls are let in
+	abandoned  bool   // and those that were are given up
+	submitting int    // calls that were let in and still enqueue texts
+	batches    uint64 // that have begun
+	bulkTurns  int    // bulk batches that have begun
+	bulkRuns   int    // bulk batches in progress
+	streak     int    // interactive batches since the last bulk one
+	delayed    int    // interactive texts waiting that a bulk batch has delayed
+}
+
+// processor is what runs one batch at a time.
+type processor struct {
+	lane  *lane     // whose batch runs; nil: none
+	since time.Time // when it began
 }
 
 var _ Embedder = (*Scheduler)(nil)
 
-// NewScheduler starts a scheduler for m, whose encoder device runs. It owns
-// the device from here on.
-func NewScheduler(m *model.Model, t *tokenizer.Tokenizer, device Device, o Options) (*Scheduler, error) {
-	if t.VocabSize() > m.Config.Vocabulary {
-		return nil, fmt.Errorf("%w: the tokenizer of %s has ids up to %d, the encoder knows %d",
-			model.ErrInvalid, m.Name, t.VocabSize()-1, m.Config.Vocabulary)
+// NewScheduler starts a scheduler. It owns the devices from here on; on an
+// error they stay the caller's.
+func NewScheduler(o Options, models ...Served) (*Scheduler, error) {
+	s := &Scheduler{options: o.filled(), tokenizing: make(chan struct{}, runtime.GOMAXPROCS(0))}
+	s.encodings.New = func() any { return new(tokenizer.Encoding) }
+	s.changed, s.room = sync.NewCond(&s.mu), sync.NewCond(&s.mu)
+	for _, v := range models {
+		l, err := newLane(s, v)
+		if err != nil {
+			return nil, err
+		}
+		s.lanes = append(s.lanes, l)
+		s.processors = append(s.processors, make([]processor, max(0, len(v.Devices)-len(s.processors)))...)
 	}
-	if o.BatchTokens <= 0 {
-		o.BatchTokens = 1024
-	}
-	if o.Calls <= 0 {
-		o.Calls = 1024
-	}
-	ctx, stop := context.WithCancel(context.Background())
-	s := &Scheduler{
-		info: describe(m, device), tokenizer: t, device: device, budget: o.BatchTokens,
-		slots: make(chan struct{}, o.Calls), stop: stop, ended: make(chan struct{}),
-	}
-	s.changed = sync.NewCond(&s.mu)
-	go s.loop(ctx)
+	s.start()
 	return s, nil
 }
 
-func describe(m *model.Model, device Device) Info {
-	digest := sha256.Sum256([]byte(m.Digest + "\n" + device.Precision()))
-	return Info{
-		Model: m.Name, Digest: hex.EncodeToString(digest[:]), Dimensions: device.Dimensions(),
-		MaxTokens: m.MaxTokens, Precision: device.Precision(),
+func (s *Scheduler) start() {
+	var ctx context.Context
+	ctx, s.cut = context.WithCancel(context.Background())
+	s.open, s.close = context.WithCancel(ctx)
+	for _, l := range s.lanes {
+		for i := range l.devices {
+			s.options.Hooks.Health(l.info.Model, i, nil)
+		}
+	}
+	for p := range s.processors {
+		for range 2 { // one has a batch run while the other prepares, or delivers
+			w := &worker{scheduler: s, processor: p, spare: newBatch(), part: newBatch()}
+			s.running.Go(func() { w.work(ctx) })
+		}
 	}
 }
 
-// Info describes the embedder.
-func (s *Scheduler) Info() Info { return s.info }
+func (o Options) filled() Options {
+	if o.BatchTokens <= 0 {
+		o.BatchTokens = 1024
+	}
+	if o.QueueTokens <= 0 {
+		o.QueueTokens = 256 << 10
+	}
+	if o.BatchTime <= 0 {
+		o.BatchTime = 30 * time.Second
+	}
+	o.Hooks = o.Hooks.filled()
+	return o
+}
 
-// Close fails the calls in progress with ErrClosed and closes the device.
-func (s *Scheduler) Close() error {
+// Info describes the first model.
+func (s *Scheduler) Info() Info { return s.lanes[0].Info() }
+
+// Embed has the first model embed.
+func (s *Scheduler) Embed(ctx context.Context, r Request) ([]Embedding, error) {
+	return s.lanes[0].Embed(ctx, r)
+}
+
+// Embedder returns that of the model with this name.
+func (s *Scheduler) Embedder(name string) (Embedder, bool) {
+	for _, l := range s.lanes {
+		if l.info.Model == name {
+			return l, true
+		}
+	}
+	return nil, false
+}
+
+// Close lets in no more calls, finishes those that wait, and closes the
+// devices. When ctx ends it fails what is left with ErrClosed. A device that
+// does not return even then is left open, and the error says so.
+func (s *Scheduler) Close(ctx context.Context) error {
+	s.shut()
+	ended := make(chan struct{})
+	go func() { s.running.Wait(); close(ended) }()
+	select {
+	case <-ended:
+	case <-ctx.Done():
+		s.abandon()
+		select {
+		case <-ended:
+		case <-time.After(cutGrace):
+			return fmt.Errorf("%w: one does not return and is left open", ErrDevice)
+		}
+	}
+	s.cut()
+	return s.closeDevices()
+}
+
+const cutGrace = time.Second // for a device whose batch was cut off
+
+// shut lets in no more calls.
+func (s *Scheduler) shut() {
+	s.close()
 	s.mu.Lock()
+	defer s.mu.Unlock()
 	s.closed = true
+	s.abandonHopeless()
+}
+
+// abandon fails all that waits, and ends what runs.
+func (s *Scheduler) abandon() {
+	s.cut()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.abandoned = true
+	s.abandonHopeless()
+}
+
+// abandonHopeless fails all that waits for what does not come.
+func (s *Scheduler) abandonHopeless() {
+	for _, l := range s.lanes {
+		if s.hopeless(l) {
+			s.empty(l)
+		}
+	}
 	s.changed.Broadcast()
-	s.mu.Unlock()
-	s.stop()
-	<-s.ended
-	return s.device.Close()
+	s.room.Broadcast()
 }
 
-// Embed implements Embedder. Special tokens in texts are not parsed. It
-// returns as soon as ctx ends, and texts that were not started never are.
-func (s *Scheduler) Embed(ctx context.Context, texts []string) ([]Embedding, error) {
-	if len(texts) == 0 {
-		return nil, ctx.Err()
-	}
-	select {
-	case s.slots <- struct{}{}:
-		defer func() { <-s.slots }()
-	case <-ctx.Done():
-		return nil, ctx.Err()
-	case <-s.ended:
-		return nil, ErrClosed
-	}
-	c := newCall(ctx, len(texts), s.info.Dimensions)
-	if err := s.tokenize(c, texts); err != nil {
-		return nil, err
-	}
-	if err := s.enqueue(c); err != nil {
-		return nil, err
-	}
-	select {
-	case <-c.done:
-		return c.results, c.err
-	case <-ctx.Done():
-		return nil, ctx.Err()
+func (s *Scheduler) empty(l *lane) {
+	for l.prepare(); l.waits(Interactive) || l.waits(Bulk); l.prepare() {
+		for p := range l.classes {
+			b := l.classes[p].prepared
+			for _, it := range b.items {
+				s.left(l, it)
+				it.call.fail(ErrClosed)
+			}
+			b.reset()
+		}
 	}
 }
 
-func (s *Scheduler) tokenize(c *call, texts []string) error {
-	var e tokenizer.Encoding
-	for i, text := range texts {
-		if err := c.ctx.Err(); err != nil {
-			return err
-		}
-		if err := s.tokenizer.Encode(&e, text, tokenizer.Options{MaxLength: s.info.MaxTokens}); err != nil {
-			return fmt.Errorf("tokenizing text %d: %w", i, err)
-		}
-		c.tokens.Append(e.IDs, e.TypeIDs)
-		c.results[i].Tokens, c.results[i].Truncated = e.Len(), e.Truncated()
-	}
-	return nil
-}
-
-func (s *Scheduler) enqueue(c *call) error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.closed {
-		return ErrClosed
-	}
-	s.ring = append(s.ring, c)
-	s.changed.Signal()
-	return nil
-}
-
-// loop runs batches until Close.
-func (s *Scheduler) loop(ctx context.Context) {
-	defer close(s.ended)
-	r := &runner{device: s.device}
-	for items := s.next(nil); len(items) > 0; items = s.next(items[:0]) {
-		r.run(ctx, items)
-	}
-}
-
-// next waits for texts and appends those of the next batch to items: one per
-// call in turn while the budget lasts, at least one. None means closed.
-func (s *Scheduler) next(items []item) []item {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for !s.closed {
-		if items = s.take(items); len(items) > 0 {
-			return items
-		}
-		s.changed.Wait()
-	}
-	for _, c := range s.ring {
-		c.finish(ErrClosed)
-	}
-	s.ring = nil
-	return items
-}
-
-func (s *Scheduler) take(items []item) []item {
-	for tokens := 0; len(s.ring) > 0; {
-		c := s.ring[0]
-		if c.over() {
-			s.ring = s.ring[1:]
-			continue
-		}
-		if tokens += c.length(c.next); len(items) > 0 && tokens > s.budget {
-			break // it is the first of the next batch
-		}
-		items = append(items, item{c, c.next})
-		c.next++
-		s.ring = s.ring[1:]
-		if c.next < len(c.results) {
-			s.ring = append(s.ring, c)
+func (s *Scheduler) closeDevices() error {
+	var all []error
+	for _, l := range s.lanes {
+		for _, d := range l.devices {
+			all = append(all, d.Close())
 		}
 	}
-	return items
+	return errors.Join(all...)
 }

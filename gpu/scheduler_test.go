@@ -4,12 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math"
-	"runtime"
-	"slices"
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -17,275 +16,205 @@ import (
 	"sluice/model/tokenizer"
 )
 
-const (
-	tiny       = "../model/testdata/bert_e2e_wordpiece_cased"
-	dimensions = 2
-)
-
-// fakeDevice answers (number of tokens, sum of ids), remembers each batch's
-// lengths, and does what a test tells it to.
-type fakeDevice struct {
-	entered chan struct{} // if not nil, told when a batch begins
-	proceed chan struct{} // if not nil, awaited before it is answered
-	poison  int32         // a batch with this id is refused
-	nan     int32         // a sequence with this id gets a NaN
-
-	mu      sync.Mutex
-	batches [][]int
-	closed  int
-}
-
-var errPoison = errors.New("poison")
-
-func (d *fakeDevice) Dimensions() int   { return dimensions }
-func (d *fakeDevice) Precision() string { return "fake" }
-func (d *fakeDevice) Close() error      { d.closed++; return nil }
-
-func (d *fakeDevice) Embed(ctx context.Context, b *Batch, dst []float32) error {
-	d.remember(b)
-	if d.entered != nil {
-		d.entered <- struct{}{}
-	}
-	if d.proceed != nil {
-		select {
-		case <-d.proceed:
-		case <-ctx.Done():
-			return ctx.Err()
-		}
-	}
-	for i := range b.Len() {
-		v := dst[i*dimensions:][:dimensions]
-		v[0], v[1] = float32(b.Offsets[i+1]-b.Offsets[i]), 0
-		for _, id := range b.IDs[b.Offsets[i]:b.Offsets[i+1]] {
-			switch v[1] += float32(id); {
-			case d.poison != 0 && id == d.poison:
-				return errPoison
-			case d.nan != 0 && id == d.nan:
-				v[0] = float32(math.NaN())
-			}
-		}
-	}
-	return nil
-}
-
-func (d *fakeDevice) remember(b *Batch) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	var lengths []int
-	for i := range b.Len() {
-		lengths = append(lengths, b.Offsets[i+1]-b.Offsets[i])
-	}
-	d.batches = append(d.batches, lengths)
-}
-
-// seen is the lengths of the sequences of every batch so far.
-func (d *fakeDevice) seen() [][]int {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	return slices.Clone(d.batches)
-}
-
-func tinyModel(t *testing.T) (*model.Model, *tokenizer.Tokenizer) {
-	t.Helper()
-	m, err := model.Load(tiny)
-	require.NoError(t, err)
-	tok, err := tokenizer.Load(m.Tokenizer)
-	require.NoError(t, err)
-	return m, tok
-}
-
-func start(t *testing.T, d *fakeDevice, o Options) *Scheduler {
-	t.Helper()
-	m, tok := tinyModel(t)
-	s, err := NewScheduler(m, tok, d, o)
-	require.NoError(t, err)
-	t.Cleanup(func() {
-		require.NoError(t, s.Close())
-		require.Positive(t, d.closed)
-	})
-	return s
-}
-
-// word is a text of one token, besides the two special ones.
-const word = "a"
-
-// idOf is the id of a one-token text.
-func idOf(t *testing.T, text string) int32 {
-	t.Helper()
-	_, tok := tinyModel(t)
-	var e tokenizer.Encoding
-	require.NoError(t, tok.Encode(&e, text, tokenizer.Options{NoSpecialTokens: true}))
-	require.Equal(t, 1, e.Len())
-	return e.IDs[0]
-}
-
 func TestEmbedAnswersInOrder(t *testing.T) {
 	d := &fakeDevice{}
-	s := start(t, d, Options{BatchTokens: 10})
-	_, tok := tinyModel(t)
-	texts := []string{"", word, "a a a a a a a a a a a a", "the end", "a [SEP] b", strings.Repeat("a ", 500)}
-	got, err := s.Embed(t.Context(), texts)
+	s, stop := start(t, Options{BatchTokens: 10}, d)
+	defer stop()
+	texts := []string{"", "a", "a a a a a a a a a a a a", "the end", "a [SEP] b", strings.Repeat("a ", 500)}
+	got, err := s.Embed(t.Context(), Request{Texts: texts})
 	require.NoError(t, err)
 	for i, text := range texts {
 		var e tokenizer.Encoding
-		require.NoError(t, tok.Encode(&e, text, tokenizer.Options{MaxLength: 64}))
+		require.NoError(t, tinyServed().Tokenizer.Encode(&e, text, tokenizer.Options{MaxLength: 64}))
 		var sum float32
 		for _, id := range e.IDs {
 			sum += float32(id)
 		}
-		require.Equal(t, Embedding{[]float32{float32(e.Len()), sum}, e.Len(), i == 5}, got[i], "text %d", i)
+		require.Equal(t, Embedding{Vector: []float32{float32(e.Len()), sum}, Tokens: e.Len(), Truncated: i == 5}, got[i], "text %d", i)
 	}
 	require.Equal(t, 64, got[5].Tokens)
 	for _, lengths := range d.seen() {
-		sum := 0
-		for _, n := range lengths {
-			sum += n
-		}
-		require.True(t, sum <= 10 || len(lengths) == 1, "batch of %v", lengths)
+		require.True(t, sum(lengths) <= 10 || len(lengths) == 1, "batch of %v", lengths)
 	}
 }
 
+func sum(lengths []int) (total int) {
+	for _, n := range lengths {
+		total += n
+	}
+	return total
+}
+
+// Token vectors come with the pooled ones, to those who asked, in one batch
+// with those who did not.
+func TestTokenVectors(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := &fakeDevice{perToken: time.Millisecond}
+		s, stop := start(t, Options{}, d)
+		defer stop()
+		first := embed(t.Context(), s, Request{Texts: []string{"a"}})
+		synctest.Wait()
+		plain := embed(t.Context(), s, Request{Texts: []string{"a b"}})
+		synctest.Wait()
+		asked := embed(t.Context(), s, Request{Texts: []string{"x", "b a"}, TokenVectors: true})
+		require.Nil(t, (<-first).embeddings[0].TokenVectors)
+		require.Nil(t, (<-plain).embeddings[0].TokenVectors)
+		got := (<-asked).embeddings
+		require.Equal(t, []float32{float32(idOf(t, "x")), 1}, got[0].TokenVectors[dimensions:2*dimensions])
+		require.Len(t, got[1].TokenVectors, got[1].Tokens*dimensions)
+		require.Equal(t, float32(idOf(t, "a")), got[1].TokenVectors[2*dimensions])
+		require.Equal(t, [][]int{{3}, {4, 3, 4}}, d.seen())
+	})
+}
+
 func TestNoTexts(t *testing.T) {
-	got, err := start(t, &fakeDevice{}, Options{}).Embed(t.Context(), nil)
+	s, stop := start(t, Options{}, &fakeDevice{})
+	defer stop()
+	got, err := s.Embed(t.Context(), Request{})
 	require.NoError(t, err)
 	require.Empty(t, got)
 }
 
 func TestInfo(t *testing.T) {
-	s := start(t, &fakeDevice{}, Options{})
+	s, stop := start(t, Options{}, &fakeDevice{})
+	defer stop()
 	info := s.Info()
 	require.Len(t, info.Digest, 64)
 	info.Digest = ""
 	require.Equal(t, Info{Model: "bert_e2e_wordpiece_cased", Dimensions: 2, MaxTokens: 64, Precision: "fake"}, info)
 }
 
-// A call that comes while another runs is in the very next batch, and neither
-// keeps the other out.
-func TestCallsTakeTurns(t *testing.T) {
-	d := &fakeDevice{entered: make(chan struct{}), proceed: make(chan struct{})}
-	s := start(t, d, Options{BatchTokens: 12}) // four one-word texts
-	bulk, other := make(chan error, 1), make(chan error, 1)
-	go func() { _, err := s.Embed(t.Context(), repeat(word, 12)); bulk <- err }()
-	<-d.entered
-	go func() { _, err := s.Embed(t.Context(), repeat("a a", 4)); other <- err }()
-	waitForCalls(s, 2)
-	d.proceed <- struct{}{}
-	<-d.entered
-	require.Contains(t, d.seen()[1], 3)
-	require.Contains(t, d.seen()[1], 4)
-	go func() {
-		for range d.entered {
+// A device that is idle starts at once; what comes meanwhile runs together.
+func TestIdleDevicesDoNotWait(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := &fakeDevice{perToken: time.Millisecond}
+		s, stop := start(t, Options{BatchTokens: 12}, d)
+		defer stop()
+		began := time.Now()
+		first := embed(t.Context(), s, Request{Texts: []string{text(5)}})
+		synctest.Wait()
+		var others []<-chan outcome
+		for range 5 {
+			others = append(others, embed(t.Context(), s, Request{Texts: []string{text(4)}}))
 		}
-	}()
-	close(d.proceed)
-	require.NoError(t, <-bulk)
-	require.NoError(t, <-other)
-	close(d.entered)
+		require.Equal(t, 5*time.Millisecond, (<-first).at.Sub(began))
+		for _, c := range others {
+			require.NoError(t, (<-c).err)
+		}
+		require.Equal(t, [][]int{{5}, {4, 4, 4}, {4, 4}}, d.seen())
+		require.Equal(t, 25*time.Millisecond, time.Since(began))
+	})
 }
 
-func repeat(text string, n int) []string {
-	texts := make([]string, n)
-	for i := range texts {
-		texts[i] = text
-	}
-	return texts
-}
-
-// waitForCalls waits until n calls have texts waiting.
-func waitForCalls(s *Scheduler, n int) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for len(s.ring) < n {
-		s.mu.Unlock()
-		runtime.Gosched()
-		s.mu.Lock()
-	}
-}
-
-// What nobody waits for any more is not run, and its neighbours are.
-func TestCancelledTextsAreNotRun(t *testing.T) {
-	d := &fakeDevice{entered: make(chan struct{}), proceed: make(chan struct{})}
-	s := start(t, d, Options{BatchTokens: 3})
-	ctx, cancel := context.WithCancel(t.Context())
-	doomed, other := make(chan error, 1), make(chan error, 1)
-	go func() { _, err := s.Embed(ctx, repeat(word, 100)); doomed <- err }()
-	<-d.entered
-	go func() { _, err := s.Embed(t.Context(), []string{"a a a"}); other <- err }()
-	waitForCalls(s, 2)
-	cancel()
-	require.ErrorIs(t, <-doomed, context.Canceled)
-	d.proceed <- struct{}{}
-	<-d.entered
-	d.proceed <- struct{}{}
-	require.NoError(t, <-other)
-	require.Equal(t, [][]int{{3}, {5}}, d.seen())
+// Texts that nobody waits for any more are not run, wherever they wait; their
+// neighbours are, and the batch is filled up.
+func TestCancelledAndExpiredTextsCostNothing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := &fakeDevice{perToken: time.Millisecond}
+		s, stop := start(t, Options{BatchTokens: 9}, d)
+		defer stop()
+		running := embed(t.Context(), s, Request{Texts: []string{text(9)}})
+		synctest.Wait()
+		cancelled, cancel := context.WithCancel(t.Context())
+		expiring, free := context.WithTimeout(t.Context(), 5*time.Millisecond)
+		defer free()
+		doomed := embed(cancelled, s, Request{Texts: repeat(text(3), 100)})
+		late := embed(expiring, s, Request{Texts: repeat(text(3), 100)})
+		synctest.Wait()
+		others := embed(t.Context(), s, Request{Texts: []string{text(4), text(5)}})
+		synctest.Wait()
+		cancel()
+		require.ErrorIs(t, (<-doomed).err, context.Canceled)
+		require.ErrorIs(t, (<-late).err, context.DeadlineExceeded)
+		require.NoError(t, (<-running).err)
+		require.NoError(t, (<-others).err)
+		require.Equal(t, [][]int{{9}, {4, 5}}, d.seen())
+		require.Zero(t, s.lanes[0].classes[Interactive].tokens)
+		require.Zero(t, s.lanes[0].classes[Interactive].texts)
+	})
 }
 
 func TestCancelledBeforeItStarts(t *testing.T) {
 	d := &fakeDevice{}
-	s := start(t, d, Options{})
+	s, stop := start(t, Options{}, d)
+	defer stop()
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	_, err := s.Embed(ctx, []string{word})
+	_, err := s.Embed(ctx, Request{Texts: []string{"a"}})
 	require.ErrorIs(t, err, context.Canceled)
 	require.Empty(t, d.seen())
 }
 
-// Calls beyond the limit wait, and stop waiting with their context.
-func TestCallsAreBounded(t *testing.T) {
-	d := &fakeDevice{entered: make(chan struct{}), proceed: make(chan struct{})}
-	s := start(t, d, Options{Calls: 1})
-	first := make(chan error, 1)
-	go func() { _, err := s.Embed(t.Context(), []string{word}); first <- err }()
-	<-d.entered
-	ctx, cancel := context.WithCancel(t.Context())
-	second := make(chan error, 1)
-	go func() { _, err := s.Embed(ctx, []string{word}); second <- err }()
-	cancel()
-	require.ErrorIs(t, <-second, context.Canceled)
-	close(d.proceed)
-	require.NoError(t, <-first)
-	require.Len(t, d.seen(), 1)
+// A full queue refuses newcomers of its priority, and says when it will be
+// empty at the speed measured; the other priority has room of its own.
+func TestAFullQueueRefuses(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := &fakeDevice{perToken: time.Millisecond}
+		s, stop := start(t, Options{BatchTokens: 10, QueueTokens: 30}, d)
+		defer stop()
+		var accepted []<-chan outcome
+		for range 4 { // one runs, three wait
+			accepted = append(accepted, embed(t.Context(), s, Request{Texts: []string{text(10)}, Priority: Bulk}))
+			synctest.Wait()
+		}
+		_, err := s.Embed(t.Context(), Request{Texts: []string{"a"}, Priority: Bulk})
+		require.ErrorIs(t, err, ErrOverloaded)
+		require.Equal(t, time.Second, drainOf(t, err), "nothing is known yet")
+		require.NoError(t, (<-accepted[0]).err)
+		synctest.Wait()
+		accepted = append(accepted, embed(t.Context(), s, Request{Texts: []string{text(10)}, Priority: Bulk}))
+		synctest.Wait()
+		_, err = s.Embed(t.Context(), Request{Texts: []string{"a"}, Priority: Bulk})
+		require.ErrorIs(t, err, ErrOverloaded)
+		require.Equal(t, 30*time.Millisecond, drainOf(t, err))
+		_, err = s.Embed(t.Context(), Request{Texts: []string{"a"}})
+		require.NoError(t, err)
+		for _, c := range accepted[1:] {
+			require.NoError(t, (<-c).err)
+		}
+	})
 }
 
-func TestABadTextHarmsNoOther(t *testing.T) {
-	for name, d := range map[string]*fakeDevice{"refused": {poison: idOf(t, "x")}, "not finite": {nan: idOf(t, "x")}} {
-		t.Run(name, func(t *testing.T) {
-			s := start(t, d, Options{})
-			var wg sync.WaitGroup
-			for i := range 20 {
-				wg.Go(func() {
-					texts := []string{word, word}
-					if i%5 == 0 {
-						texts[1] = "x"
-					}
-					got, err := s.Embed(t.Context(), texts)
-					if i%5 == 0 {
-						if err == nil || !strings.Contains(err.Error(), "text 1") {
-							t.Errorf("call %d: %v, want an error that names text 1", i, err)
-						}
-						return
-					}
-					if err != nil || len(got) != 2 || got[1].Vector[0] != 3 {
-						t.Errorf("call %d: %v, %v", i, got, err)
-					}
-				})
-			}
-			wg.Wait()
-		})
-	}
+func drainOf(t *testing.T, err error) time.Duration {
+	t.Helper()
+	var overloaded *OverloadedError
+	require.ErrorAs(t, err, &overloaded)
+	return overloaded.Drain
+}
+
+// A call larger than the queue is served, and never holds more than the queue
+// and one batch; what it has not queued yet can still be cancelled.
+func TestALongCallWaitsForRoom(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		most := 0
+		hooks := Hooks{Queue: func(_ string, _ Priority, tokens int) { most = max(most, tokens) }}
+		s, stop := start(t, Options{BatchTokens: 10, QueueTokens: 20, Hooks: hooks}, &fakeDevice{perToken: time.Millisecond})
+		defer stop()
+		got, err := s.Embed(t.Context(), Request{Texts: repeat(text(5), 100), Priority: Bulk})
+		require.NoError(t, err)
+		require.Len(t, got, 100)
+		require.LessOrEqual(t, most, 20+10)
+
+		ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+		defer cancel()
+		_, err = s.Embed(ctx, Request{Texts: repeat(text(5), 100), Priority: Bulk})
+		require.ErrorIs(t, err, context.DeadlineExceeded)
+		synctest.Wait()
+		require.Zero(t, s.lanes[0].classes[Bulk].tokens)
+	})
 }
 
 func TestManyCallsAtOnce(t *testing.T) {
-	s := start(t, &fakeDevice{}, Options{BatchTokens: 50, Calls: 8})
+	s, stop := start(t, Options{BatchTokens: 50}, &fakeDevice{}, &fakeDevice{})
+	defer stop()
 	var wg sync.WaitGroup
 	for i := range 64 {
 		wg.Go(func() {
 			texts := make([]string, 1+i%9)
 			for j := range texts {
-				texts[j] = strings.Repeat("a ", (i+j)%20)
+				texts[j] = text(2 + (i+j)%20)
 			}
-			got, err := s.Embed(t.Context(), texts)
+			got, err := s.Embed(t.Context(), Request{Texts: texts, Priority: Priority(i % 2), TokenVectors: i%3 == 0})
 			if err != nil {
 				t.Errorf("call %d: %v", i, err)
 				return
@@ -300,25 +229,182 @@ func TestManyCallsAtOnce(t *testing.T) {
 	wg.Wait()
 }
 
-func TestCloseFailsWhatIsInProgress(t *testing.T) {
-	d := &fakeDevice{entered: make(chan struct{}), proceed: make(chan struct{})}
-	s := start(t, d, Options{BatchTokens: 3})
-	running, waiting := make(chan error, 1), make(chan error, 1)
-	go func() { _, err := s.Embed(t.Context(), repeat(word, 5)); running <- err }()
-	<-d.entered
-	go func() { _, err := s.Embed(t.Context(), []string{word}); waiting <- err }()
-	waitForCalls(s, 2)
-	require.NoError(t, s.Close())
-	require.ErrorIs(t, <-running, ErrClosed)
-	require.ErrorIs(t, <-waiting, ErrClosed)
-	_, err := s.Embed(t.Context(), []string{word})
-	require.ErrorIs(t, err, ErrClosed)
+// Close lets no more in, and finishes what waits.
+func TestCloseDrains(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := &fakeDevice{perToken: time.Millisecond}
+		s, _ := start(t, Options{BatchTokens: 3, QueueTokens: 9}, d)
+		one := embed(t.Context(), s, Request{Texts: repeat("a", 50)}) // more than may wait
+		two := embed(t.Context(), s, Request{Texts: repeat("a", 5), Priority: Bulk})
+		synctest.Wait()
+		require.NoError(t, s.Close(t.Context()))
+		require.NoError(t, (<-one).err)
+		require.NoError(t, (<-two).err)
+		require.Equal(t, 1, d.closed)
+		_, err := s.Embed(t.Context(), Request{Texts: []string{"a"}})
+		require.ErrorIs(t, err, ErrClosed)
+		require.ErrorIs(t, s.Ready(), ErrClosed)
+	})
+}
+
+// A call that was let in and is not tokenized yet is finished, too.
+func TestCloseWaitsForWhatIsTokenized(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, stop := start(t, Options{}, &fakeDevice{})
+		free := occupy(s)
+		call := embed(t.Context(), s, Request{Texts: []string{"a"}})
+		synctest.Wait()
+		go func() { time.Sleep(time.Second); free() }()
+		stop()
+		require.NoError(t, (<-call).err)
+	})
+}
+
+// Nor does it hang when Close has given up on it.
+func TestWhatIsTokenizedTooLate(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, _ := start(t, Options{}, &fakeDevice{})
+		free := occupy(s)
+		call := embed(t.Context(), s, Request{Texts: []string{"a"}})
+		synctest.Wait()
+		ctx, cancel := context.WithCancel(t.Context())
+		cancel()
+		go func() { time.Sleep(cutGrace / 2); free() }()
+		require.NoError(t, s.Close(ctx))
+		require.ErrorIs(t, (<-call).err, ErrClosed)
+	})
+}
+
+// occupy keeps everybody from tokenizing until free is called.
+func occupy(s *Scheduler) (free func()) {
+	for range cap(s.tokenizing) {
+		s.tokenizing <- struct{}{}
+	}
+	return func() {
+		for range cap(s.tokenizing) {
+			<-s.tokenizing
+		}
+	}
+}
+
+// A call that is cancelled makes room at once, in the prepared batch as well.
+func TestCancelledTextsDoNotWait(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, stop := start(t, Options{BatchTokens: 10}, &fakeDevice{perToken: ms})
+		defer stop()
+		running := embed(t.Context(), s, Request{Texts: []string{text(10)}})
+		synctest.Wait()
+		ctx, cancel := context.WithCancel(t.Context())
+		doomed := embed(ctx, s, Request{Texts: repeat(text(5), 7)})
+		synctest.Wait()
+		require.Equal(t, 35, s.lanes[0].classes[Interactive].tokens)
+		cancel()
+		require.ErrorIs(t, (<-doomed).err, context.Canceled)
+		require.Zero(t, s.lanes[0].classes[Interactive].tokens)
+		require.NoError(t, (<-running).err)
+	})
+}
+
+// A Close that runs out of time cuts off what runs and fails what waits.
+func TestCloseCutsOff(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := &fakeDevice{perToken: time.Second}
+		s, _ := start(t, Options{BatchTokens: 3, QueueTokens: 6}, d)
+		running := embed(t.Context(), s, Request{Texts: []string{"a"}})
+		synctest.Wait()
+		long := embed(t.Context(), s, Request{Texts: repeat("a", 50)})
+		waiting := embed(t.Context(), s, Request{Texts: repeat("a", 2), Priority: Bulk})
+		synctest.Wait()
+		require.NoError(t, s.Health())
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		require.NoError(t, s.Close(ctx))
+		require.ErrorIs(t, (<-running).err, ErrClosed)
+		require.ErrorIs(t, (<-long).err, ErrClosed)
+		require.ErrorIs(t, (<-waiting).err, ErrClosed)
+		require.Equal(t, 1, d.closed)
+		require.Equal(t, [][]int{{3}}, d.seen())
+	})
+}
+
+// A device that does not return at all does not hang Close, nor is it closed
+// in the middle of a batch.
+func TestCloseLeavesAHangingDevice(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := &fakeDevice{perToken: time.Minute, deaf: true}
+		s, _ := start(t, Options{}, d)
+		running := embed(t.Context(), s, Request{Texts: []string{"a"}})
+		synctest.Wait()
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		require.ErrorIs(t, s.Close(ctx), ErrDevice)
+		require.Zero(t, d.closed)
+		<-running // when the device returns after all
+	})
 }
 
 func TestTokenizerMustFitTheModel(t *testing.T) {
-	m, tok := tinyModel(t)
+	m := *tinyServed().Model
 	m.Config.Vocabulary = 10
-	_, err := NewScheduler(m, tok, &fakeDevice{}, Options{})
+	_, err := NewScheduler(Options{}, Served{Model: &m, Tokenizer: tinyServed().Tokenizer, Devices: []Device{&fakeDevice{}}})
 	require.ErrorIs(t, err, model.ErrInvalid)
-	require.ErrorContains(t, err, fmt.Sprintf("ids up to %d, the encoder knows 10", tok.VocabSize()-1))
+	require.ErrorContains(t, err, fmt.Sprintf("ids up to %d, the encoder knows 10", tinyServed().Tokenizer.VocabSize()-1))
+}
+
+// Two models on one processor: one batch at a time, whichever model's.
+func TestSeveralModels(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var running, most int
+		var mu sync.Mutex
+		note := func(change int) {
+			mu.Lock()
+			defer mu.Unlock()
+			running += change
+			most = max(most, running)
+		}
+		var order strings.Builder
+		one := &fakeDevice{onRun: func(b *Batch) error {
+			if note(1); !isProbe(b) {
+				fmt.Fprint(&order, b.IDs[1], " ")
+			}
+			time.Sleep(time.Millisecond)
+			note(-1)
+			return nil
+		}}
+		two := &fakeDevice{onRun: one.onRun}
+		first, second := tinyServed(), tinyServed()
+		other := *second.Model
+		other.Name = "other"
+		first.Devices, second.Model, second.Devices = []Device{one}, &other, []Device{two}
+		s, err := NewScheduler(Options{BatchTokens: 3}, first, second)
+		require.NoError(t, err)
+		e, ok := s.Embedder("other")
+		require.True(t, ok)
+		require.Equal(t, "other", e.Info().Model)
+		_, ok = s.Embedder("third")
+		require.False(t, ok)
+		a := embed(t.Context(), s, Request{Texts: repeat("a", 10)})
+		b := embed(t.Context(), e, Request{Texts: repeat("x", 10)})
+		require.NoError(t, errors.Join((<-a).err, (<-b).err))
+		require.Len(t, one.seen(), 10)
+		require.Len(t, two.seen(), 10)
+		require.Equal(t, 1, most)
+		turns := fmt.Sprintf("%d %d ", idOf(t, "a"), idOf(t, "x"))
+		require.Contains(t, order.String(), strings.Repeat(turns, 9), "they take turns")
+		require.NoError(t, s.Close(t.Context()))
+	})
+}
+
+// Replicas share the work.
+func TestSeveralDevices(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		devices := []*fakeDevice{{perToken: time.Millisecond}, {perToken: time.Millisecond}, {perToken: 10 * time.Millisecond}}
+		s, stop := start(t, Options{BatchTokens: 10}, devices...)
+		defer stop()
+		began := time.Now()
+		_, err := s.Embed(t.Context(), Request{Texts: repeat(text(10), 21)})
+		require.NoError(t, err)
+		require.Equal(t, 100*time.Millisecond, time.Since(began))
+		require.Len(t, devices[2].seen(), 1)
+	})
 }

@@ -182,7 +182,7 @@ func (w *Writer) embedNew(ctx context.Context, texts []string, known map[string]
 	}
 	cut := map[string]bool{}
 	for part := range slices.Chunk(fresh, embedTexts) {
-		embeddings, err := w.embedder.Embed(ctx, part)
+		embeddings, err := w.embedder.Embed(ctx, gpu.Request{Texts: part, Priority: gpu.Bulk})
 		if err != nil {
 			return nil, err
 		}

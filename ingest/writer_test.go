@@ -38,15 +38,18 @@ type recorder struct {
 
 func (r *recorder) Info() gpu.Info { return gpu.Info{Model: "m", Digest: r.digest, Dimensions: 4} }
 
-func (r *recorder) Embed(_ context.Context, texts []string) ([]gpu.Embedding, error) {
+func (r *recorder) Embed(_ context.Context, q gpu.Request) ([]gpu.Embedding, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.err != nil {
 		return nil, r.err
 	}
-	r.texts, r.most = append(r.texts, texts...), max(r.most, len(texts))
-	out := make([]gpu.Embedding, len(texts))
-	for i, text := range texts {
+	if q.Priority != gpu.Bulk {
+		return nil, errors.New("documents must not keep queries waiting")
+	}
+	r.texts, r.most = append(r.texts, q.Texts...), max(r.most, len(q.Texts))
+	out := make([]gpu.Embedding, len(q.Texts))
+	for i, text := range q.Texts {
 		words := len(strings.Fields(text))
 		out[i] = gpu.Embedding{Vector: vectorOf(r.digest, text), Truncated: r.longer > 0 && words > r.longer}
 	}

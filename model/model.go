@@ -22,15 +22,27 @@ const (
 	sumsFile      = "SHA256SUMS" // as sha256sum writes it; checked where present
 )
 
-// Model is an embedding model in memory. It is not changed after Load.
+// Model is an embedding model or a classifier in memory. It is not changed
+// after Load.
 type Model struct {
-	Name      string // the folder's
-	Config    Config
-	Encoder   Encoder
-	Pooling   Pooling
-	MaxTokens int    // special tokens included
-	Digest    string // SHA-256 over all that decides a vector, except the device's precision
-	Tokenizer string // path of tokenizer.json
+	Name        string // the folder's
+	Config      Config
+	Encoder     Encoder
+	Pooling     Pooling
+	Projections []Projection // after pooling; vectors are normalised last
+	Classifier  *Classifier  // nil: the model embeds, and does nothing else
+	Prompts     Prompts
+	MaxTokens   int    // special tokens included
+	Digest      string // SHA-256 over all that decides a vector, except the prompt and the device's precision
+	Tokenizer   string // path of tokenizer.json
+}
+
+// Dimensions is the length of a pooled vector.
+func (m *Model) Dimensions() int {
+	if n := len(m.Projections); n > 0 {
+		return m.Projections[n-1].Out
+	}
+	return m.Config.Hidden
 }
 
 // Load reads the model in dir. Every tensor's shape is checked against the
@@ -44,11 +56,12 @@ func Load(dir string) (*Model, error) {
 }
 
 func (m *Model) load(dir string) error {
-	config, err := readConfig(filepath.Join(dir, "config.json"))
+	config, file, err := readConfig(filepath.Join(dir, "config.json"))
 	if err != nil {
 		return err
 	}
-	around, err := readModules(dir)
+	m.Config = config
+	around, err := m.readAround(dir)
 	if err != nil {
 		return err
 	}
@@ -57,15 +70,57 @@ func (m *Model) load(dir string) error {
 		return err
 	}
 	defer archive.Close()
-	m.Config, m.Pooling = config, around.pooling
-	m.MaxTokens = config.Positions
-	if around.maxTokens > 0 {
-		m.MaxTokens = min(around.maxTokens, config.Positions)
-	}
-	if m.Encoder, err = readBERT(archive, config); err != nil {
+	if err := m.readWeights(archive, file); err != nil {
 		return err
 	}
-	return m.digest(dir, archive.Paths())
+	return m.digest(dir, append(archive.Paths(), around.weights...))
+}
+
+// readAround reads what stands beside the encoder.
+func (m *Model) readAround(dir string) (modules, error) {
+	around, err := readModules(dir)
+	if err != nil {
+		return around, err
+	}
+	if m.MaxTokens, err = m.limit(dir, around.maxTokens); err != nil {
+		return around, err
+	}
+	m.Pooling, m.Projections = around.pooling, around.projections
+	if m.Prompts, err = readPrompts(dir); err != nil {
+		return around, err
+	}
+	return around, around.checkWidths(m.Config.Hidden)
+}
+
+// limit is the longest sequence: what the modules say, or else the tokenizer's
+// config, and never more than there are positions.
+func (m *Model) limit(dir string, tokens int) (int, error) {
+	var file struct {
+		Length float64 `json:"model_max_length"` // 1e30 where there is no limit
+	}
+	if tokens == 0 {
+		if _, err := readJSON(filepath.Join(dir, "tokenizer_config.json"), &file); err != nil {
+			return 0, err
+		}
+		tokens = int(min(file.Length, float64(m.Config.Positions)))
+	}
+	if tokens <= 0 {
+		return m.Config.Positions, nil
+	}
+	return min(tokens, m.Config.Positions), nil
+}
+
+func (m *Model) readWeights(archive *safetensors.Archive, file *configFile) (err error) {
+	r := newReader(archive, file.family)
+	m.Encoder = file.family.encoder(r, m.Config)
+	if r.err != nil {
+		return r.err
+	}
+	if err := r.strange(file.family.layers); err != nil {
+		return err
+	}
+	m.Classifier, err = file.classifier(r, m.Config)
+	return err
 }
 
 // digest hashes the weight files and the tokenizer together with the facts
@@ -77,6 +132,12 @@ func (m *Model) digest(dir string, weights []string) error {
 	}
 	h := sha256.New()
 	fmt.Fprintf(h, "config %+v\npooling %s\nnormalised\nmax_tokens %d\n", m.Config, m.Pooling, m.MaxTokens)
+	for _, p := range m.Projections {
+		fmt.Fprintf(h, "projection %d %d %s\n", p.In, p.Out, p.Activation)
+	}
+	if c := m.Classifier; c != nil {
+		fmt.Fprintf(h, "classifier %s %s %q sigmoid %t\n", c.Pooling, c.Activation, c.Labels, c.Sigmoid)
+	}
 	for _, path := range append(weights, m.Tokenizer) {
 		sum, err := hashFile(path)
 		if path == m.Tokenizer && errors.Is(err, fs.ErrNotExist) {
@@ -85,13 +146,22 @@ func (m *Model) digest(dir string, weights []string) error {
 		if err != nil {
 			return err
 		}
-		if want, ok := pinned[filepath.Base(path)]; ok && want != sum {
-			return fmt.Errorf("%w: %s has SHA-256 %s, but %s says %s: pull the model again", ErrInvalid, path, sum, sumsFile, want)
+		if want, ok := pinned[nameIn(dir, path)]; ok && want != sum {
+			return fmt.Errorf("%w: %s has SHA-256 %s, but %s says %s: remove the folder and pull the model again", ErrInvalid, path, sum, sumsFile, want)
 		}
 		fmt.Fprintf(h, "%s\n", sum)
 	}
 	m.Digest = hex.EncodeToString(h.Sum(nil))
 	return nil
+}
+
+// nameIn is path as sums list it: relative to dir, with slashes.
+func nameIn(dir, path string) string {
+	name, err := filepath.Rel(dir, path)
+	if err != nil {
+		return path
+	}
+	return filepath.ToSlash(name)
 }
 
 func hashFile(path string) (string, error) {

@@ -51,7 +51,7 @@ func TestLoad(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, "bert_gelu_tanh_h48", m.Name)
 	require.Equal(t, Config{Architecture: "BertModel", Hidden: 48, Layers: 3, Heads: 4, Intermediate: 64,
-		Vocabulary: 500, Positions: 64, Types: 2, Activation: GELUTanh, Epsilon: 1e-5}, m.Config)
+		Vocabulary: 500, Positions: 64, Types: 2, Activation: GELUTanh, Epsilon: 1e-5, Attention: make([]Attention, 3)}, m.Config)
 	require.Equal(t, 12, m.Config.HeadSize())
 	require.Equal(t, MeanPooling, m.Pooling)
 	require.Equal(t, 64, m.MaxTokens)
@@ -91,12 +91,14 @@ func TestModules(t *testing.T) {
 func TestModulesRefused(t *testing.T) {
 	const pooling = `[{"path": "1_Pooling", "type": "sentence_transformers.models.Pooling"}]`
 	for name, c := range map[string]struct{ modules, pooling, transformer, want string }{
-		"dense layer":    {`[{"path": "2_Dense", "type": "sentence_transformers.models.Dense"}]`, `{}`, `{}`, `"sentence_transformers.models.Dense"`},
-		"max pooling":    {pooling, `{"pooling_mode_max_tokens": true}`, `{}`, `pooling "max_tokens"`},
-		"no pooling":     {pooling, `{}`, `{}`, `pooling ""`},
-		"leaves folder":  {`[{"path": "../x", "type": "Pooling"}]`, `{}`, `{}`, `"../x"`},
-		"not JSON":       {`[`, `{}`, `{}`, "modules.json"},
-		"negative limit": {`[{"path": "", "type": "Transformer"}]`, `{}`, `{"max_seq_length": -1}`, "max_seq_length is -1"},
+		"module":          {`[{"path": "2_CNN", "type": "sentence_transformers.models.CNN"}]`, `{}`, `{}`, `"sentence_transformers.models.CNN"`},
+		"prompt left out": {pooling, `{"pooling_mode_mean_tokens": true, "include_prompt": false}`, `{}`, "include_prompt"},
+		"pooling last":    {`[{"path": "n", "type": "Normalize"}, {"path": "1_Pooling", "type": "Pooling"}]`, `{"pooling_mode": "cls"}`, `{}`, "Pooling after other modules"},
+		"max pooling":     {pooling, `{"pooling_mode_max_tokens": true}`, `{}`, `pooling "max_tokens"`},
+		"no pooling":      {pooling, `{}`, `{}`, `pooling ""`},
+		"leaves folder":   {`[{"path": "../x", "type": "Pooling"}]`, `{}`, `{}`, `"../x"`},
+		"not JSON":        {`[`, `{}`, `{}`, "modules.json"},
+		"negative limit":  {`[{"path": "", "type": "Transformer"}]`, `{}`, `{"max_seq_length": -1}`, "max_seq_length is -1"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir := copied(t, "bert")
@@ -115,8 +117,10 @@ func TestConfigRefused(t *testing.T) {
 		kind    error
 		want    string
 	}{
-		"architecture":   {map[string]any{"architectures": []string{"MPNetModel"}, "model_type": "mpnet"}, ErrUnsupported, `"MPNetModel" of type "mpnet"; supported: BertModel`},
-		"classifier":     {map[string]any{"architectures": []string{"BertForSequenceClassification"}}, ErrUnsupported, `"BertForSequenceClassification"`},
+		"architecture":   {map[string]any{"architectures": []string{"ElectraModel"}, "model_type": "electra"}, ErrUnsupported, `"ElectraModel" of type "electra"; supported: BertModel`},
+		"another head":   {map[string]any{"architectures": []string{"BertForTokenClassification"}}, ErrUnsupported, `"BertForTokenClassification"`},
+		"another family": {map[string]any{"model_type": "roberta"}, ErrUnsupported, `"BertModel" of type "roberta"`},
+		"head size":      {map[string]any{"head_dim": 9}, ErrUnsupported, "head_dim 9"},
 		"activation":     {map[string]any{"hidden_act": "relu"}, ErrUnsupported, `hidden_act "relu"`},
 		"positions":      {map[string]any{"position_embedding_type": "relative_key"}, ErrUnsupported, "relative_key"},
 		"decoder":        {map[string]any{"is_decoder": true}, ErrUnsupported, "is_decoder"},
@@ -248,7 +252,7 @@ func TestNoSuchModel(t *testing.T) {
 
 // FuzzParseConfig: what is accepted can size buffers and divide into heads.
 func FuzzParseConfig(f *testing.F) {
-	for _, name := range []string{"bert", "bert_gelu_tanh_h48"} {
+	for _, name := range []string{"bert", "distilbert", "roberta", "mpnet", "modernbert", "modernbert_hub_config", "nomic_bert", "gte"} {
 		data, err := os.ReadFile(filepath.Join("testdata", name, "config.json"))
 		require.NoError(f, err)
 		f.Add(data)
@@ -262,7 +266,7 @@ func FuzzParseConfig(f *testing.F) {
 		require.Positive(t, c.HeadSize())
 		require.Equal(t, c.Hidden, c.HeadSize()*c.Heads)
 		require.NotEmpty(t, c.Activation)
-		for _, size := range []int{c.Layers, c.Intermediate, c.Vocabulary, c.Positions, c.Types} {
+		for _, size := range []int{c.Layers, c.Intermediate, c.Vocabulary, c.Positions, len(c.Attention)} {
 			require.Positive(t, size)
 		}
 	})

@@ -17,12 +17,21 @@ type Pooling string
 const (
 	MeanPooling Pooling = "mean" // over all tokens, special ones included
 	CLSPooling  Pooling = "cls"  // the first token's
+	LastPooling Pooling = "last" // the last token's
 )
+
+// poolings maps the names of a Pooling module, without pooling_mode_.
+var poolings = map[string]Pooling{
+	"mean_tokens": MeanPooling, "mean": MeanPooling, "cls_token": CLSPooling, "cls": CLSPooling, "lasttoken": LastPooling,
+}
 
 // modules is what the sentence-transformers files say around the encoder.
 type modules struct {
-	pooling   Pooling
-	maxTokens int // 0: not said
+	pooling     Pooling
+	projections []Projection
+	weights     []string // the projections' files
+	maxTokens   int      // 0: not said
+	normalized  bool
 }
 
 // readModules reads modules.json and what it names. A folder without it holds
@@ -52,10 +61,13 @@ func (m *modules) read(dir, class string) error {
 		return m.readTransformer(filepath.Join(dir, "sentence_bert_config.json"))
 	case "Pooling":
 		return m.readPooling(filepath.Join(dir, "config.json"))
+	case "Dense":
+		return m.readDense(dir)
 	case "Normalize":
+		m.normalized = true
 		return nil
 	}
-	return fmt.Errorf("%w: module %q; supported: Transformer, Pooling, Normalize", ErrUnsupported, class)
+	return fmt.Errorf("%w: module %q; supported: Transformer, Pooling, Dense, Normalize", ErrUnsupported, class)
 }
 
 func (m *modules) readTransformer(path string) error {
@@ -78,6 +90,26 @@ func (m *modules) readPooling(path string) error {
 	if _, err := readJSON(path, &file); err != nil {
 		return err
 	}
+	if len(m.projections) > 0 || m.normalized {
+		return fmt.Errorf("%w: Pooling after other modules", ErrUnsupported)
+	}
+	if include, ok := file["include_prompt"].(bool); ok && !include {
+		return fmt.Errorf("%s: %w: include_prompt false", path, ErrUnsupported)
+	}
+	mode := poolingMode(file)
+	pooling, ok := poolings[mode]
+	if !ok {
+		return fmt.Errorf("%s: %w: pooling %q; supported: mean_tokens, cls_token, lasttoken", path, ErrUnsupported, mode)
+	}
+	m.pooling = pooling
+	return nil
+}
+
+// poolingMode knows both generations of keys: a name, or a flag per mode.
+func poolingMode(file map[string]any) string {
+	if name, ok := file["pooling_mode"].(string); ok {
+		return name
+	}
 	var modes []string
 	for key, value := range file {
 		if on, _ := value.(bool); on && strings.HasPrefix(key, "pooling_mode_") {
@@ -85,15 +117,7 @@ func (m *modules) readPooling(path string) error {
 		}
 	}
 	slices.Sort(modes)
-	switch mode := strings.Join(modes, "+"); mode {
-	case "mean_tokens":
-		m.pooling = MeanPooling
-	case "cls_token":
-		m.pooling = CLSPooling
-	default:
-		return fmt.Errorf("%s: %w: pooling %q; supported: mean_tokens, cls_token", path, ErrUnsupported, mode)
-	}
-	return nil
+	return strings.Join(modes, "+")
 }
 
 // readJSON reports whether the file exists.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 
+	"sluice/gpu"
 	"sluice/index"
 )
 
@@ -12,7 +13,7 @@ import (
 var errEmbedding = errors.New("the query could not be embedded")
 
 func (q *query) dense(ctx context.Context) ([]index.Hit, error) {
-	embedded, err := q.engine.embedder.Embed(ctx, []string{q.request.Query})
+	embedded, err := q.engine.embedder.Embed(ctx, gpu.Request{Texts: []string{q.request.Query}})
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", errEmbedding, err)
 	}

@@ -47,15 +47,15 @@ func (b *bagOfWords) Info() gpu.Info {
 	return gpu.Info{Model: "bag", Digest: "bag/1", Dimensions: dimensions, MaxTokens: 512, Precision: "f32"}
 }
 
-func (b *bagOfWords) Embed(ctx context.Context, texts []string) ([]gpu.Embedding, error) {
+func (b *bagOfWords) Embed(ctx context.Context, r gpu.Request) ([]gpu.Embedding, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.texts += len(texts)
-	out := make([]gpu.Embedding, len(texts))
-	for i, t := range texts {
+	b.texts += len(r.Texts)
+	out := make([]gpu.Embedding, len(r.Texts))
+	for i, t := range r.Texts {
 		out[i] = gpu.Embedding{Vector: vectorOf(t)}
 	}
 	return out, b.err

@@ -14,10 +14,6 @@ import (
 // the moment (a worker restarting): the answer is 503 with Retry-After.
 var ErrUnavailable = errors.New("temporarily unavailable")
 
-// ErrOverloaded is wrapped by a Backend that has more to do than it may
-// queue: the answer is 429 with Retry-After.
-var ErrOverloaded = errors.New("overloaded")
-
 // Backend is what the server serves. Every method is safe for concurrent use
 // and honours its context. Errors wrap:
 //
@@ -25,7 +21,8 @@ var ErrOverloaded = errors.New("overloaded")
 //	store.ErrInvalid                         400; its text is shown to the caller and says what to do
 //	store.ErrSettingsDiffer,
 //	store.ErrTooManyRows                     409
-//	ErrOverloaded                            429
+//	gpu.ErrOverloaded                        429, with the drain time of a gpu.OverloadedError
+//	gpu.ErrDevice, gpu.ErrClosed,
 //	ErrUnavailable, retrieve.ErrBehind       503
 //	context.DeadlineExceeded                 504
 //	syscall.ENOSPC                           507
@@ -51,7 +48,7 @@ type Backend interface {
 	List(ctx context.Context, p filter.Principal, collection, cursor string, limit int) (page []store.Record, next string, err error)
 	Search(ctx context.Context, r retrieve.Request) (retrieve.Response, error)
 
-	Embed(ctx context.Context, texts []string) ([]gpu.Embedding, error)
+	Embed(ctx context.Context, r gpu.Request) ([]gpu.Embedding, error)
 	Info() gpu.Info
 	// Ready reports why requests could not be served now.
 	Ready(ctx context.Context) error

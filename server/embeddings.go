@@ -19,12 +19,20 @@ func (s *Server) embeddings(q *request) error {
 	if err := checkEmbedding(body, s.backend.Info()); err != nil {
 		return err
 	}
-	embeddings, err := s.backend.Embed(q.ctx, body.Input)
+	embeddings, err := s.backend.Embed(q.ctx, gpu.Request{Texts: body.Input, Priority: priorityOf(body.Input)})
 	if err != nil {
 		return err
 	}
 	q.timings(nil)
 	return q.reply(fasthttp.StatusOK, embeddingResponseOf(embeddings, body))
+}
+
+// priorityOf takes one text for a query and several for documents.
+func priorityOf(texts []string) gpu.Priority {
+	if len(texts) == 1 {
+		return gpu.Interactive
+	}
+	return gpu.Bulk
 }
 
 func checkEmbedding(body client.EmbeddingRequest, info gpu.Info) error {

@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"sluice/client"
+	"sluice/gpu"
 )
 
 func TestEmbeddings(t *testing.T) {
@@ -66,7 +67,7 @@ func TestEmbeddingErrors(t *testing.T) {
 	d.fake.onEmbed = func(texts []string) error {
 		switch texts[0] {
 		case "busy":
-			return ErrOverloaded
+			return gpu.ErrOverloaded
 		case "boom":
 			panic("boom")
 		}

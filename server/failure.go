@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
+	"strconv"
 	"syscall"
 	"time"
 
@@ -11,23 +13,23 @@ import (
 
 	"sluice/client"
 	"sluice/filter"
+	"sluice/gpu"
 	"sluice/retrieve"
 	"sluice/server/identity"
 	"sluice/store"
 )
 
-const retryAfter = time.Second
-
 // failure is an error that the caller is told.
 type failure struct {
 	status int
 	detail string
+	retry  time.Duration // when a retry may succeed, if it is retryable; at least a second is told
 }
 
 func (f *failure) Error() string { return fmt.Sprintf("%d: %s", f.status, f.detail) }
 
 func failf(status int, format string, args ...any) *failure {
-	return &failure{status, fmt.Sprintf(format, args...)}
+	return &failure{status: status, detail: fmt.Sprintf(format, args...)}
 }
 
 func badRequest(format string, args ...any) error {
@@ -69,9 +71,9 @@ func failureOf(err error) *failure {
 		return failf(fasthttp.StatusConflict, "%s; settings are fixed at creation", store.ErrSettingsDiffer)
 	case errors.Is(err, store.ErrTooManyRows):
 		return failf(fasthttp.StatusConflict, "%s", store.ErrTooManyRows)
-	case errors.Is(err, ErrOverloaded):
-		return failf(fasthttp.StatusTooManyRequests, "the daemon has too much to do; send it again later")
-	case errors.Is(err, ErrUnavailable):
+	case errors.Is(err, gpu.ErrOverloaded):
+		return overloaded(err)
+	case errors.Is(err, gpu.ErrDevice), errors.Is(err, gpu.ErrClosed), errors.Is(err, ErrUnavailable):
 		return failf(fasthttp.StatusServiceUnavailable, "a part of the daemon is restarting; send it again later")
 	case errors.Is(err, context.DeadlineExceeded):
 		return failf(fasthttp.StatusGatewayTimeout, "the deadline passed; ask for less, or raise limits.request_timeout")
@@ -82,6 +84,19 @@ func failureOf(err error) *failure {
 	default:
 		return failf(fasthttp.StatusInternalServerError, "this is the daemon's fault; its log has more under the request id")
 	}
+}
+
+func overloaded(err error) *failure {
+	f := failf(fasthttp.StatusTooManyRequests, "the daemon has too much to do; send it again later")
+	if queue := new(gpu.OverloadedError); errors.As(err, &queue) {
+		f.retry = queue.Drain
+	}
+	return f
+}
+
+// retryAfter is the value of the header, in whole seconds.
+func (f *failure) retryAfter() string {
+	return strconv.Itoa(max(1, int(math.Ceil(f.retry.Seconds()))))
 }
 
 const maxDetail = 500

@@ -173,14 +173,14 @@ func (f *fake) Search(ctx context.Context, r retrieve.Request) (retrieve.Respons
 	return response, nil
 }
 
-func (f *fake) Embed(_ context.Context, texts []string) ([]gpu.Embedding, error) {
+func (f *fake) Embed(_ context.Context, r gpu.Request) ([]gpu.Embedding, error) {
 	if f.onEmbed != nil {
-		if err := f.onEmbed(texts); err != nil {
+		if err := f.onEmbed(r.Texts); err != nil {
 			return nil, err
 		}
 	}
-	all := make([]gpu.Embedding, len(texts))
-	for i, t := range texts {
+	all := make([]gpu.Embedding, len(r.Texts))
+	for i, t := range r.Texts {
 		all[i] = gpu.Embedding{Vector: []float32{float32(len(t)), -0.5, 1e-7}, Tokens: 3, Truncated: len(t) > 20}
 	}
 	return all, nil

@@ -19,6 +19,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"sluice/client"
+	"sluice/gpu"
 )
 
 const ndjson = "application/x-ndjson"
@@ -63,7 +64,7 @@ func TestBadLinesHarmNoNeighbours(t *testing.T) {
 		case "panics":
 			panic("the-reason")
 		case "overload":
-			return ErrOverloaded
+			return gpu.ErrOverloaded
 		}
 		return nil
 	}
@@ -319,7 +320,7 @@ func FuzzLines(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, data []byte, limit int) {
 		limit = 1 + (limit&0xff)%64
-		l := newLines(strings.NewReader(string(data)), limit)
+		l := newLines(strings.NewReader(string(data)), limit, newBudget(1<<20))
 		var got []string
 		for {
 			line, err := l.next()

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 
 	"sluice/filter"
 	"sluice/gpu"
@@ -15,7 +16,7 @@ import (
 type backend struct {
 	engine   *retrieve.Engine
 	writer   *ingest.Writer
-	embedder gpu.Embedder
+	embedder *gpu.Scheduler
 	serving  *retrieve.Serving
 }
 
@@ -62,10 +63,12 @@ func (b *backend) Search(ctx context.Context, r retrieve.Request) (retrieve.Resp
 	return b.engine.Search(ctx, r)
 }
 
-func (b *backend) Embed(ctx context.Context, texts []string) ([]gpu.Embedding, error) {
-	return b.embedder.Embed(ctx, texts)
+func (b *backend) Embed(ctx context.Context, r gpu.Request) ([]gpu.Embedding, error) {
+	return b.embedder.Embed(ctx, r)
 }
 
 func (b *backend) Info() gpu.Info { return b.embedder.Info() }
 
-func (b *backend) Ready(context.Context) error { return b.serving.Ready() }
+func (b *backend) Ready(context.Context) error {
+	return errors.Join(b.serving.Ready(), b.embedder.Ready())
+}

@@ -51,6 +51,7 @@ func (d *daemon) open(ctx context.Context) (err error) {
 			err = errors.Join(err, d.close())
 		}
 	}()
+	d.registry = prometheus.NewRegistry()
 	if err := d.openStore(); err != nil {
 		return err
 	}
@@ -128,7 +129,7 @@ func (d *daemon) openEmbedder(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if d.embedder, err = cpu.Open(dir, gpu.Options{}); err != nil {
+	if d.embedder, err = cpu.Open(dir, gpu.Options{Hooks: server.SchedulerHooks(d.registry, d.log)}); err != nil {
 		return err
 	}
 	info := d.embedder.Info()
@@ -164,7 +165,6 @@ func (d *daemon) openServer(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	d.registry = prometheus.NewRegistry()
 	d.server = server.New(server.Options{
 		Backend: &backend{
 			engine:   retrieve.NewEngine(d.store, d.serving, d.embedder),
@@ -199,7 +199,7 @@ func (d *daemon) close() error {
 		errs = append(errs, d.serving.Close(ctx))
 	}
 	if d.embedder != nil {
-		errs = append(errs, d.embedder.Close())
+		errs = append(errs, d.embedder.Close(ctx))
 	}
 	if d.store != nil {
 		errs = append(errs, d.store.Close())

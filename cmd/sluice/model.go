@@ -16,7 +16,7 @@ type modelCommand struct {
 }
 
 type pullCommand struct {
-	Name string `arg:"" help:"A known model, for example all-minilm-l6-v2."`
+	Name string `arg:"" help:"A known model, for example all-minilm-l6-v2, or owner/name or owner/name@revision on the Hugging Face hub, which is trusted on first use."`
 }
 
 func (c pullCommand) Run(ctx context.Context) error {

@@ -9,7 +9,6 @@ import (
 	"sync"
 
 	"sluice/gpu"
-	"sluice/kernels/ref"
 	"sluice/kernels/simd"
 	"sluice/model"
 )
@@ -21,15 +20,18 @@ var (
 	ErrClosed = errors.New("device is closed")
 )
 
-// Device runs one model in float32. It works on one batch at a time, with all
-// its workers.
+// Device runs one model. It works on one batch at a time, with all its workers.
 type Device struct {
-	config  model.Config
-	encoder model.Encoder // tables and norms; the layers' weights are packed
-	layers  []*layer
-	pool    func(dst, x []float32)
-	gelu    func(x []float32)
-	kernels *simd.Set
+	config   model.Config
+	encoder  model.Encoder // tables and norms; the layers' weights are packed
+	layers   []*layer
+	head     *head
+	relative *relative // nil: attention looks at no distances
+	activate func(x []float32)
+	kernels  *simd.Set
+
+	precision Precision
+	narrow    *narrow // in place of layers where precision is not F32
 
 	mu     sync.Mutex // guards what follows
 	team   *team
@@ -39,37 +41,38 @@ type Device struct {
 
 var _ gpu.Device = (*Device)(nil)
 
-// New prepares a device for m, which it does not need afterwards. workers ≤ 0
-// means one per available core.
+// New prepares a float32 device for m, which it does not need afterwards.
+// workers ≤ 0 means one per available core.
 func New(m *model.Model, workers int) *Device {
 	return newDevice(m, workers, simd.Best())
 }
 
 func newDevice(m *model.Model, workers int, kernels *simd.Set) *Device {
+	return newPrecision(m, workers, F32, kernels)
+}
+
+// prepare makes a device without its layers.
+func prepare(m *model.Model, workers int, kernels *simd.Set) *Device {
 	if workers <= 0 {
 		workers = runtime.GOMAXPROCS(0)
 	}
-	d := &Device{config: m.Config, encoder: m.Encoder, kernels: kernels, pool: ref.MeanPool, gelu: kernels.GELU}
+	d := &Device{config: m.Config, encoder: m.Encoder, kernels: kernels}
 	d.encoder.Layers = nil
-	if m.Pooling == model.CLSPooling {
-		d.pool = ref.CLSPool
-	}
-	if m.Config.Activation == model.GELUTanh {
-		d.gelu = ref.GELUTanh
-	}
-	for _, l := range m.Encoder.Layers {
-		d.layers = append(d.layers, packLayer(l))
-	}
+	d.head = newHead(m, kernels)
+	d.activate = activation(m.Config.Activation, kernels)
 	d.team = newTeam(workers)
 	d.ws.workers = make([]scratch, workers)
 	return d
 }
 
-// Dimensions is the length of a vector.
-func (d *Device) Dimensions() int { return d.config.Hidden }
+// Dimensions is the length of a pooled vector.
+func (d *Device) Dimensions() int { return d.head.dimensions }
 
-// Precision is f32, whichever kernels run: they differ in the last bits only.
-func (d *Device) Precision() string { return "f32" }
+// Labels is the number of logits per sequence.
+func (d *Device) Labels() int { return d.head.labels }
+
+// Precision is the same whichever kernels run: they differ in the last bits only.
+func (d *Device) Precision() string { return string(d.precision) }
 
 // Kernels names the instruction set in use.
 func (d *Device) Kernels() string { return d.kernels.Level }
@@ -85,18 +88,21 @@ func (d *Device) Close() error {
 	return nil
 }
 
-// Embed implements gpu.Device. ctx is looked at between layers.
-func (d *Device) Embed(ctx context.Context, batch *gpu.Batch, dst []float32) error {
+// Run implements gpu.Device. ctx is looked at between layers.
+func (d *Device) Run(ctx context.Context, batch *gpu.Batch, out gpu.Output) error {
 	if err := d.check(batch); err != nil || batch.Len() == 0 {
 		return err
 	}
-	if len(dst) != batch.Len()*d.Dimensions() {
-		return fmt.Errorf("%w: room for %d numbers, want %d × %d", ErrInput, len(dst), batch.Len(), d.Dimensions())
+	if err := d.checkOutput(batch, out); err != nil {
+		return err
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.closed {
 		return ErrClosed
+	}
+	if d.narrow != nil {
+		return d.narrow.run(ctx, batch, out)
 	}
 	d.lookup(batch)
 	for _, l := range d.layers {
@@ -105,7 +111,27 @@ func (d *Device) Embed(ctx context.Context, batch *gpu.Batch, dst []float32) err
 		}
 		d.forward(l, batch.Offsets)
 	}
-	d.reduce(batch.Offsets, dst)
+	d.finish(batch.Offsets, out)
+	return nil
+}
+
+func (d *Device) checkOutput(b *gpu.Batch, out gpu.Output) error {
+	if out.Logits != nil && d.Labels() == 0 {
+		return fmt.Errorf("%w: logits are asked of a model without a classification head", ErrInput)
+	}
+	if out.Tokens != nil && d.Dimensions() != d.config.Hidden {
+		return fmt.Errorf("%w: token vectors are asked of a model that projects pooled vectors to another length", ErrInput)
+	}
+	for _, o := range []struct {
+		numbers     []float32
+		rows, width int
+	}{
+		{out.Pooled, b.Len(), d.Dimensions()}, {out.Tokens, b.Tokens(), d.Dimensions()}, {out.Logits, b.Len(), d.Labels()},
+	} {
+		if o.numbers != nil && len(o.numbers) != o.rows*o.width {
+			return fmt.Errorf("%w: room for %d numbers, want %d × %d", ErrInput, len(o.numbers), o.rows, o.width)
+		}
+	}
 	return nil
 }
 
@@ -120,9 +146,14 @@ func (d *Device) check(b *gpu.Batch) error {
 		}
 	}
 	for i, id := range b.IDs {
-		if id < 0 || int(id) >= d.config.Vocabulary || b.Types[i] < 0 || int(b.Types[i]) >= d.config.Types {
+		if id < 0 || int(id) >= d.config.Vocabulary || !d.hasType(b.Types[i]) {
 			return fmt.Errorf("%w: token id %d of type %d is outside the model's tables", ErrInput, id, b.Types[i])
 		}
 	}
 	return nil
+}
+
+// hasType admits any type where the model makes no difference.
+func (d *Device) hasType(kind int32) bool {
+	return d.config.Types < 2 || (kind >= 0 && int(kind) < d.config.Types)
 }

@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -19,37 +20,24 @@ import (
 	"sluice/kernels/ref"
 	"sluice/kernels/simd"
 	"sluice/model"
+	"sluice/model/tokenizer"
 )
 
-// Contract: a batch never changes a vector, not in a single bit, on any set of
-// kernels and with any number of workers.
+// Contract: a batch never changes a number, not in a single bit, in any family,
+// on any set of kernels and with any number of workers.
 func TestBatchesChangeNothing(t *testing.T) {
 	seed := uint64(time.Now().UnixNano())
-	m, err := model.Load(filepath.Join(modelsDir, "bert_gelu_tanh_h48"))
-	require.NoError(t, err)
-	for _, kernels := range simd.Supported() {
-		t.Run(kernels.Level, func(t *testing.T) {
-			r := rand.New(rand.NewPCG(seed, 0))
-			one, many := newDevice(m, 1, kernels), newDevice(m, 3, kernels)
-			defer one.Close()
-			defer many.Close()
-			cases := randomCases(r, 15, m.Config)
-			alone := make([][]float32, len(cases))
-			for i := range cases {
-				alone[i] = embed(t, one, cases[i])
-			}
-			for range 10 {
-				order := r.Perm(len(cases))[:1+r.IntN(len(cases))]
-				var batch []goldenCase
-				for _, i := range order {
-					batch = append(batch, cases[i])
-				}
-				got := embed(t, many, batch...)
-				for at, i := range order {
-					require.Equal(t, alone[i], got[at*48:(at+1)*48], "sequence %d of %v, seed %d", i, order, seed)
-				}
-			}
-		})
+	for _, name := range []string{"bert_gelu_tanh_h48", "distilbert", "roberta", "mpnet", "modernbert_seqcls_mean", "nomic_bert", "gte"} {
+		m, err := model.Load(filepath.Join(modelsDir, name))
+		require.NoError(t, err)
+		for _, kernels := range simd.Supported() {
+			t.Run(name+"/"+kernels.Level, func(t *testing.T) {
+				one, many := newDevice(m, 1, kernels), newDevice(m, 3, kernels)
+				defer one.Close()
+				defer many.Close()
+				checkBatches(t, one, many, 12, min(100, m.Config.Positions), seed)
+			})
+		}
 	}
 }
 
@@ -58,7 +46,7 @@ func randomCases(r *rand.Rand, n int, c model.Config) []goldenCase {
 	for i := range cases {
 		for range 1 + r.IntN(c.Positions) {
 			cases[i].IDs = append(cases[i].IDs, int32(r.IntN(c.Vocabulary)))
-			cases[i].Types = append(cases[i].Types, int32(r.IntN(c.Types)))
+			cases[i].Types = append(cases[i].Types, int32(r.IntN(max(c.Types, 1))))
 		}
 	}
 	return cases
@@ -74,12 +62,12 @@ func TestAttentionIsTheReferences(t *testing.T) {
 				defer d.Close()
 				offsets := []int{0, 1, 48, 49 + 48, 97 + 150}
 				tokens := offsets[len(offsets)-1]
-				d.ws.resize(tokens, hidden, 1)
+				d.ws.resize(tokens, m.Config)
 				r := rand.New(rand.NewPCG(5, 5))
 				for i := range d.ws.qkv {
 					d.ws.qkv[i] = float32(r.NormFloat64())
 				}
-				d.attend(offsets)
+				d.attend(&layer{}, offsets)
 				want := make([]float32, tokens*hidden)
 				ref.Attention(want, d.ws.qkv, offsets, shape.heads, shape.size)
 				requireNear(t, want, d.ws.context, 3e-6, "attention")
@@ -102,13 +90,15 @@ func TestBadBatches(t *testing.T) {
 		"backwards":      {IDs: []int32{1, 2}, Types: []int32{0, 0}, Offsets: []int{0, 2, 1, 2}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			require.ErrorIs(t, d.Embed(t.Context(), b, make([]float32, b.Len()*32)), ErrInput)
+			require.ErrorIs(t, d.Run(t.Context(), b, gpu.Output{Pooled: make([]float32, b.Len()*32)}), ErrInput)
 		})
 	}
 	good := batchOf(goldenCase{[]int32{1}, []int32{0}})
-	require.ErrorIs(t, d.Embed(t.Context(), good, make([]float32, 31)), ErrInput)
-	require.NoError(t, d.Embed(t.Context(), good, make([]float32, 32)))
-	require.NoError(t, d.Embed(t.Context(), batchOf(), nil))
+	require.ErrorIs(t, d.Run(t.Context(), good, gpu.Output{Pooled: make([]float32, 31)}), ErrInput)
+	require.NoError(t, d.Run(t.Context(), good, gpu.Output{Pooled: make([]float32, 32)}))
+	require.NoError(t, d.Run(t.Context(), batchOf(), gpu.Output{}))
+	require.ErrorIs(t, d.Run(t.Context(), good, gpu.Output{Tokens: make([]float32, 33)}), ErrInput)
+	require.ErrorContains(t, d.Run(t.Context(), good, gpu.Output{Logits: make([]float32, 1)}), "classification head")
 }
 
 func TestCancelledAndClosed(t *testing.T) {
@@ -116,9 +106,9 @@ func TestCancelledAndClosed(t *testing.T) {
 	b, dst := batchOf(goldenCase{[]int32{1}, []int32{0}}), make([]float32, 32)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	require.ErrorIs(t, d.Embed(ctx, b, dst), context.Canceled)
+	require.ErrorIs(t, d.Run(ctx, b, gpu.Output{Pooled: dst}), context.Canceled)
 	require.NoError(t, d.Close())
-	require.ErrorIs(t, d.Embed(t.Context(), b, dst), ErrClosed)
+	require.ErrorIs(t, d.Run(t.Context(), b, gpu.Output{Pooled: dst}), ErrClosed)
 	require.NoError(t, d.Close())
 }
 
@@ -130,7 +120,7 @@ func TestConcurrentBatches(t *testing.T) {
 	for range 8 {
 		wg.Go(func() {
 			dst := make([]float32, len(want))
-			if err := d.Embed(t.Context(), batchOf(cases...), dst); err != nil {
+			if err := d.Run(t.Context(), batchOf(cases...), gpu.Output{Pooled: dst}); err != nil {
 				t.Error(err)
 			}
 			for i := range dst {
@@ -150,7 +140,7 @@ func TestSteadyStateAllocations(t *testing.T) {
 	b := batchOf(readCases(t, "bert")...)
 	dst := make([]float32, b.Len()*32)
 	allocations := testing.AllocsPerRun(20, func() {
-		if err := d.Embed(t.Context(), b, dst); err != nil {
+		if err := d.Run(t.Context(), b, gpu.Output{Pooled: dst}); err != nil {
 			t.Error(err)
 		}
 	})
@@ -178,12 +168,34 @@ func TestTeamDoesEveryTaskOnce(t *testing.T) {
 	}
 }
 
+// A panic reaches the caller from whichever goroutine, and the team goes on.
+func TestTeamPanics(t *testing.T) {
+	for _, size := range []int{1, 2, 5} {
+		team := newTeam(size)
+		for range 20 {
+			func() {
+				defer func() { require.Contains(t, recover(), "task 3") }()
+				team.run(10, func(_, task int) {
+					if task == 3 {
+						panic("task 3")
+					}
+				})
+				t.Error("no panic")
+			}()
+			var done atomic.Int32
+			team.run(10, func(int, int) { done.Add(1) })
+			require.EqualValues(t, 10, done.Load())
+		}
+		team.close()
+	}
+}
+
 // From text to vector, through the scheduler.
 func TestEndToEnd(t *testing.T) {
 	const name = "bert_e2e_wordpiece_cased"
 	s, err := Open(filepath.Join(modelsDir, name), gpu.Options{BatchTokens: 40})
 	require.NoError(t, err)
-	defer s.Close()
+	defer func() { require.NoError(t, s.Close(t.Context())) }()
 	data, err := os.ReadFile(filepath.Join(modelsDir, name, "cases.json"))
 	require.NoError(t, err)
 	var file struct{ Cases []struct{ Text string } }
@@ -194,15 +206,73 @@ func TestEndToEnd(t *testing.T) {
 		require.NotContains(t, c.Text, "[SEP]")
 		texts = append(texts, c.Text)
 	}
-	got, err := s.Embed(t.Context(), texts)
+	got, err := s.Embed(t.Context(), gpu.Request{Texts: texts})
 	require.NoError(t, err)
 	for i := range texts {
 		requireNear(t, want.tensor(fmt.Sprintf("case%d.mean_normalized", i), 32), got[i].Vector, tolerance, texts[i])
 	}
 	// A separator in a text is text.
-	quoted, err := s.Embed(t.Context(), []string{"a [SEP] b", "a [SEP"})
+	quoted, err := s.Embed(t.Context(), gpu.Request{Texts: []string{"a [SEP] b", "a [SEP"}})
 	require.NoError(t, err)
 	require.Greater(t, quoted[0].Tokens, 5)
+}
+
+// Contract: vectors, pooled and token by token, are the same in every bit
+// whatever runs beside them, in whatever order, on however many devices.
+func TestSchedulingChangesNothing(t *testing.T) {
+	seed := uint64(time.Now().UnixNano())
+	m, err := model.Load(filepath.Join(modelsDir, "bert_e2e_wordpiece_cased"))
+	require.NoError(t, err)
+	tok, err := tokenizer.Load(m.Tokenizer)
+	require.NoError(t, err)
+	texts := make([]string, 40)
+	for i := range texts {
+		texts[i] = strings.Repeat("the end of a ", i%7) + strings.Repeat("x", i)
+	}
+	var want []gpu.Embedding
+	for _, o := range []struct {
+		tokens  int
+		workers []int
+	}{{1, []int{1}}, {64, []int{3}}, {1024, []int{2, 1}}} {
+		v := gpu.Served{Model: m, Tokenizer: tok}
+		for _, workers := range o.workers {
+			v.Devices = append(v.Devices, New(m, workers))
+		}
+		s, err := gpu.NewScheduler(gpu.Options{BatchTokens: o.tokens}, v)
+		require.NoError(t, err)
+		if want == nil {
+			want, err = s.Embed(t.Context(), gpu.Request{Texts: texts, TokenVectors: true})
+			require.NoError(t, err)
+			require.Len(t, want[5].TokenVectors, want[5].Tokens*s.Info().Dimensions)
+		}
+		var calls sync.WaitGroup
+		for round := range uint64(6) {
+			calls.Go(func() {
+				r := rand.New(rand.NewPCG(seed, round))
+				order := r.Perm(len(texts))[:1+r.IntN(len(texts))]
+				request := gpu.Request{Priority: gpu.Priority(round % 2), TokenVectors: round%3 > 0}
+				for _, i := range order {
+					request.Texts = append(request.Texts, texts[i])
+				}
+				got, err := s.Embed(context.Background(), request)
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				for at, i := range order {
+					same := slices.Equal(want[i].Vector, got[at].Vector)
+					if request.TokenVectors {
+						same = same && slices.Equal(want[i].TokenVectors, got[at].TokenVectors)
+					}
+					if !same || want[i].Tokens != got[at].Tokens {
+						t.Errorf("text %d differs in round %d of %v, seed %d", i, round, o, seed)
+					}
+				}
+			})
+		}
+		calls.Wait()
+		require.NoError(t, s.Close(t.Context()))
+	}
 }
 
 func TestOpenRefuses(t *testing.T) {

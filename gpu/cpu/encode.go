@@ -1,11 +1,10 @@
 package cpu
 
 import (
-	"math"
-
 	"sluice/gpu"
 	"sluice/kernels/ref"
 	"sluice/kernels/simd"
+	"sluice/model"
 )
 
 const (
@@ -14,39 +13,34 @@ const (
 	queryRows = 4 * simd.TileRows  // rows of scores that one task keeps in cache
 )
 
-// lookup sets the residual stream to the normalised sum of each token's word,
-// position and type rows.
-func (d *Device) lookup(batch *gpu.Batch) {
-	hidden := d.config.Hidden
-	d.ws.resize(batch.Tokens(), hidden, d.config.Intermediate)
-	d.team.run(batch.Len(), func(_, s int) {
-		for t := batch.Offsets[s]; t < batch.Offsets[s+1]; t++ {
-			x := d.ws.x[t*hidden:][:hidden]
-			copy(x, row(d.encoder.Word, int(batch.IDs[t]), hidden))
-			ref.Add(x, row(d.encoder.Type, int(batch.Types[t]), hidden))
-			ref.Add(x, row(d.encoder.Position, t-batch.Offsets[s], hidden))
-			ref.LayerNorm(x, d.encoder.Norm.Gain, d.encoder.Norm.Bias, d.config.Epsilon)
-		}
-	})
-}
-
-func row(table []float32, i, width int) []float32 { return table[i*width:][:width] }
-
 // forward takes the residual stream through one layer.
 func (d *Device) forward(l *layer, offsets []int) {
 	w := &d.ws
-	d.multiply(w.qkv, w.x, &l.qkv, nil)
-	d.attend(offsets)
+	d.multiply(w.qkv, d.input(l.attentionNorm), &l.qkv, nil)
+	d.attend(l, offsets)
 	d.multiply(w.y, w.context, &l.out, nil)
-	d.addNorm(l.attentionNorm.Gain, l.attentionNorm.Bias)
-	d.multiply(w.middle, w.x, &l.up, d.gelu)
-	d.multiply(w.y, w.middle, &l.down, nil)
-	d.addNorm(l.outputNorm.Gain, l.outputNorm.Bias)
+	d.join(l.attentionNorm)
+	d.feed(l, d.input(l.outputNorm))
+	d.join(l.outputNorm)
 }
 
-// multiply computes c = a·m + bias and then, if asked, then of every element.
-// Tasks are blocks of rows, and of columns too where there are few rows.
-func (d *Device) multiply(c, a []float32, m *simd.Matrix, then func([]float32)) {
+// feed computes the feed-forward block of x.
+func (d *Device) feed(l *layer, x []float32) {
+	w := &d.ws
+	activate := func(_ int, c []float32) { d.activate(c) }
+	if d.config.Gated {
+		d.multiply(w.gate, x, &l.gate, activate)
+		d.multiply(w.middle, x, &l.up, func(at int, c []float32) { ref.Multiply(c, w.gate[at:]) })
+	} else {
+		d.multiply(w.middle, x, &l.up, activate)
+	}
+	d.multiply(w.y, w.middle, &l.down, nil)
+}
+
+// multiply computes c = a·m + bias, and then, if asked, then of each row of
+// what a task has done: its elements, and where in c they begin. Tasks are
+// blocks of rows, and of columns too where there are few rows.
+func (d *Device) multiply(c, a []float32, m *simd.Matrix, then func(at int, x []float32)) {
 	rows := len(a) / m.Depth
 	blocks := ceil(rows, blockRows)
 	groups := min(m.Panels(), ceil(2*d.team.size, blocks))
@@ -62,66 +56,67 @@ func (d *Device) multiply(c, a []float32, m *simd.Matrix, then func([]float32)) 
 		out := c[first*m.Columns:][:n*m.Columns]
 		d.kernels.MatMul(out, m.Columns, a[first*m.Depth:], m.Depth, n, m, from, to, &d.ws.workers[worker].edge)
 		if then != nil {
-			columns(out, m.Columns, from*simd.TileColumns, min(to*simd.TileColumns, m.Columns), then)
+			columns := span{from * simd.TileColumns, min(to*simd.TileColumns, m.Columns)}
+			eachRow(c, m.Columns, span{first, first + n}, columns, then)
 		}
 	})
 }
 
-// columns applies f to columns [from, to) of every row.
-func columns(c []float32, width, from, to int, f func([]float32)) {
-	for ; len(c) >= width; c = c[width:] {
-		f(c[from:to])
+// eachRow visits some columns of rows of c, which is width wide, and says where
+// in c they begin.
+func eachRow(c []float32, width int, rows, columns span, visit func(at int, x []float32)) {
+	for r := rows.from; r < rows.to; r++ {
+		visit(r*width+columns.from, c[r*width+columns.from:r*width+columns.to])
 	}
 }
 
-// attend computes what ref.Attention does, one sequence and head per task.
-func (d *Device) attend(offsets []int) {
-	d.team.run((len(offsets)-1)*d.config.Heads, func(worker, task int) {
-		s, head := task/d.config.Heads, task%d.config.Heads
-		d.attendHead(&d.ws.workers[worker], offsets[s], offsets[s+1], head*d.config.HeadSize())
+// input is what a block reads: the residual stream, normalised before it if
+// that is where the norms stand.
+func (d *Device) input(n model.Norm) []float32 {
+	if !d.config.PreNorm {
+		return d.ws.x
+	}
+	d.rows(func(from, to int) {
+		copy(d.ws.in[from:to], d.ws.x[from:to])
+		d.norm(d.ws.in[from:to], n)
 	})
+	return d.ws.in
 }
 
-// attendHead handles tokens [from, to) and the head that begins at column.
-func (d *Device) attendHead(w *scratch, from, to, column int) {
-	hidden, size, n := d.config.Hidden, d.config.HeadSize(), to-from
-	qkv := d.ws.qkv[from*3*hidden+column:]
-	w.keys.Reset(size, n)
-	w.keys.SetTransposed(0, n, qkv[hidden:], 3*hidden)
-	w.values.Reset(n, size)
-	w.values.SetRows(qkv[2*hidden:], 3*hidden)
-	width := w.keys.Panels() * simd.TileColumns
-	w.scores = grow(w.scores, queryRows*width)
-	scale := float32(1 / math.Sqrt(float64(size)))
-	for first := 0; first < n; first += queryRows {
-		rows := min(queryRows, n-first)
-		d.kernels.MatMul(w.scores, width, qkv[first*3*hidden:], 3*hidden, rows, &w.keys, 0, w.keys.Panels(), &w.edge)
-		for r := range rows {
-			d.kernels.Softmax(w.scores[r*width:][:n], scale)
-		}
-		out := d.ws.context[(from+first)*hidden+column:]
-		d.kernels.MatMul(out, hidden, w.scores, width, rows, &w.values, 0, w.values.Panels(), &w.edge)
-	}
-}
-
-// addNorm adds a block's output to the residual stream and normalises it.
-func (d *Device) addNorm(gain, bias []float32) {
-	step := normRows * d.config.Hidden
-	d.team.run(ceil(len(d.ws.x), step), func(_, task int) {
-		from, to := task*step, min((task+1)*step, len(d.ws.x))
+// join adds a block's output to the residual stream, and normalises that
+// unless the norms stand before the blocks.
+func (d *Device) join(n model.Norm) {
+	d.rows(func(from, to int) {
 		x := d.ws.x[from:to]
 		ref.Add(x, d.ws.y[from:to])
-		ref.LayerNorm(x, gain, bias, d.config.Epsilon)
+		if !d.config.PreNorm {
+			d.norm(x, n)
+		}
 	})
 }
 
-// reduce pools each sequence and normalises the result.
-func (d *Device) reduce(offsets []int, dst []float32) {
+// norm normalises rows of x.
+func (d *Device) norm(x []float32, n model.Norm) {
+	if n.Gain != nil {
+		ref.LayerNorm(x, n.Gain, n.Bias, d.config.Epsilon)
+	}
+}
+
+// rows divides the rows of the residual stream among the workers.
+func (d *Device) rows(visit func(from, to int)) {
+	step := normRows * d.config.Hidden
+	d.team.run(ceil(len(d.ws.x), step), func(_, task int) {
+		visit(task*step, min((task+1)*step, len(d.ws.x)))
+	})
+}
+
+// finish writes what is asked of every sequence.
+func (d *Device) finish(offsets []int, out gpu.Output) {
 	hidden := d.config.Hidden
-	d.team.run(len(offsets)-1, func(_, s int) {
-		v := dst[s*hidden:][:hidden]
-		d.pool(v, d.ws.x[offsets[s]*hidden:offsets[s+1]*hidden])
-		ref.Normalize(v)
+	d.team.run(len(offsets)-1, func(worker, s int) {
+		x := d.ws.x[offsets[s]*hidden : offsets[s+1]*hidden]
+		d.norm(x, d.encoder.Final)
+		d.head.write(out, s, offsets[s], hidden, x, &d.ws.workers[worker].head)
 	})
 }
 

@@ -66,7 +66,7 @@ func TestMiniLMAsPublished(t *testing.T) {
 	require.Equal(t, 256, m.MaxTokens)
 	require.Equal(t, model.MeanPooling, m.Pooling)
 	require.Equal(t, model.Config{Architecture: "BertModel", Hidden: 384, Layers: 6, Heads: 12, Intermediate: 1536,
-		Vocabulary: 30522, Positions: 512, Types: 2, Activation: model.GELU, Epsilon: 1e-12}, m.Config)
+		Vocabulary: 30522, Positions: 512, Types: 2, Activation: model.GELU, Epsilon: 1e-12, Attention: make([]model.Attention, 6)}, m.Config)
 }
 
 type miniLMText struct {

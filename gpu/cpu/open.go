@@ -20,7 +20,7 @@ func Open(dir string, o gpu.Options) (*gpu.Scheduler, error) {
 		return nil, err
 	}
 	device := New(m, 0)
-	s, err := gpu.NewScheduler(m, t, device, o)
+	s, err := gpu.NewScheduler(o, gpu.Served{Model: m, Tokenizer: t, Devices: []gpu.Device{device}})
 	if err != nil {
 		return nil, errors.Join(err, device.Close())
 	}

@@ -1,6 +1,8 @@
 package cpu
 
 import (
+	"fmt"
+	"runtime/debug"
 	"sync"
 	"sync/atomic"
 )
@@ -12,10 +14,11 @@ type team struct {
 	start   chan int // a helper's number wakes one
 	helpers sync.WaitGroup
 
-	do    func(worker, task int)
-	tasks int64
-	next  atomic.Int64
-	busy  sync.WaitGroup
+	do       func(worker, task int)
+	tasks    int64
+	next     atomic.Int64
+	busy     sync.WaitGroup
+	panicked atomic.Pointer[string] // by the first task that did
 }
 
 func newTeam(size int) *team {
@@ -34,7 +37,8 @@ func (t *team) help() {
 }
 
 // run calls do once for every task in [0, tasks), and returns when all are
-// done. worker, below size, is never the same in two calls at the same time.
+// done. worker, below size, is never the same in two calls at the same time. If
+// one panics, some of the others may not be done, and then run panics.
 func (t *team) run(tasks int, do func(worker, task int)) {
 	t.do, t.tasks = do, int64(tasks)
 	t.next.Store(0)
@@ -45,11 +49,23 @@ func (t *team) run(tasks int, do func(worker, task int)) {
 	}
 	t.work(0)
 	t.busy.Wait()
+	if reason := t.panicked.Swap(nil); reason != nil {
+		panic(*reason)
+	}
 }
 
 func (t *team) work(worker int) {
+	defer t.recover()
 	for task := t.next.Add(1) - 1; task < t.tasks; task = t.next.Add(1) - 1 {
 		t.do(worker, int(task))
+	}
+}
+
+// recover keeps a helper's panic for run: nobody could recover it here.
+func (t *team) recover() {
+	if r := recover(); r != nil {
+		reason := fmt.Sprintf("%v\n%s", r, debug.Stack())
+		t.panicked.CompareAndSwap(nil, &reason)
 	}
 }
 

@@ -5,12 +5,32 @@ import (
 	"sluice/model"
 )
 
-// layer is a model.Layer packed for the micro-kernel. QKV yields query, key
-// and value side by side.
+// layer is a model.Layer packed for the micro-kernel, with what is known of
+// its attention. QKV yields query, key and value side by side.
 type layer struct {
-	qkv, out, up, down simd.Matrix
-	attentionNorm      model.Norm
-	outputNorm         model.Norm
+	qkv, out, up, gate, down simd.Matrix
+	attentionNorm            model.Norm
+	outputNorm               model.Norm
+	window                   int
+	rope                     *rope
+}
+
+// packLayers also prepares the tables that layers share.
+func (d *Device) packLayers(layers []model.Layer) {
+	ropes := map[model.Attention]*rope{}
+	for i, l := range layers {
+		p := packLayer(l)
+		a := d.config.Attention[i]
+		p.window, a.Window = a.Window, 0
+		if a.Theta > 0 && ropes[a] == nil {
+			ropes[a] = newRope(d.config, a)
+		}
+		p.rope = ropes[a]
+		d.layers = append(d.layers, p)
+	}
+	if d.encoder.Relative != nil {
+		d.relative = newRelative(d.config, d.encoder.Relative)
+	}
 }
 
 func packLayer(l model.Layer) *layer {
@@ -18,6 +38,9 @@ func packLayer(l model.Layer) *layer {
 	pack(&p.qkv, l.Query, l.Key, l.Value)
 	pack(&p.out, l.AttentionOut)
 	pack(&p.up, l.Up)
+	if l.Gate.Out > 0 {
+		pack(&p.gate, l.Gate)
+	}
 	pack(&p.down, l.Down)
 	return p
 }

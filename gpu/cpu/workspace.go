@@ -1,6 +1,9 @@
 package cpu
 
-import "sluice/kernels/simd"
+import (
+	"sluice/kernels/simd"
+	"sluice/model"
+)
 
 // workspace is the memory of one batch; it grows to the largest seen. Each
 // matrix has one row per token.
@@ -9,6 +12,8 @@ type workspace struct {
 	qkv     []float32 // 3 × Hidden
 	context []float32 // Hidden: what attention gathered
 	middle  []float32 // Intermediate
+	in      []float32 // Hidden: a block's input, where that is not x
+	gate    []float32 // Intermediate, in gated blocks
 	y       []float32 // Hidden: a block's output before it is added
 	workers []scratch
 }
@@ -18,14 +23,21 @@ type scratch struct {
 	edge         simd.Edge
 	keys, values simd.Matrix
 	scores       []float32
+	head         headScratch
 }
 
-func (w *workspace) resize(tokens, hidden, intermediate int) {
-	w.x = grow(w.x, tokens*hidden)
-	w.qkv = grow(w.qkv, tokens*3*hidden)
-	w.context = grow(w.context, tokens*hidden)
-	w.middle = grow(w.middle, tokens*intermediate)
-	w.y = grow(w.y, tokens*hidden)
+func (w *workspace) resize(tokens int, c model.Config) {
+	w.x = grow(w.x, tokens*c.Hidden)
+	w.qkv = grow(w.qkv, tokens*3*c.Hidden)
+	w.context = grow(w.context, tokens*c.Hidden)
+	w.middle = grow(w.middle, tokens*c.Intermediate)
+	w.y = grow(w.y, tokens*c.Hidden)
+	if c.PreNorm {
+		w.in = grow(w.in, tokens*c.Hidden)
+	}
+	if c.Gated {
+		w.gate = grow(w.gate, tokens*c.Intermediate)
+	}
 }
 
 // grow returns a slice of length n, whose content is undefined.

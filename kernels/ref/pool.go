@@ -17,3 +17,8 @@ func MeanPool(dst, x []float32) {
 func CLSPool(dst, x []float32) {
 	copy(dst, x[:len(dst)])
 }
+
+// LastPool sets dst to the last row of x.
+func LastPool(dst, x []float32) {
+	copy(dst, x[len(x)-len(dst):])
+}

@@ -109,3 +109,49 @@ func TestNormalize(t *testing.T) {
 		require.InDeltaSlice(t, c.want, v, 1e-7, "%v", c.v)
 	}
 }
+
+// Values from the definitions, to ten digits by another program.
+func TestSiLU(t *testing.T) {
+	x := []float32{-3, -1, 0, 0.5, 2, 100, -100}
+	SiLU(x)
+	require.InDeltaSlice(t, []float32{-0.1422776195, -0.2689414214, 0, 0.3112296656, 1.7615941559, 100, 0}, x, 1e-7)
+}
+
+func TestReLUTanhMultiply(t *testing.T) {
+	x := []float32{-2, 0, 3}
+	ReLU(x)
+	require.Equal(t, []float32{0, 0, 3}, x)
+	Multiply(x, []float32{5, 6, 0.5})
+	require.Equal(t, []float32{0, 0, 1.5}, x)
+	Tanh(x)
+	require.InDeltaSlice(t, []float32{0, 0, 0.9051482536}, x, 1e-7)
+}
+
+// Rotations keep lengths, position 0 changes nothing, and the inner product of
+// two rotated vectors depends on the distance of their positions only.
+func TestRope(t *testing.T) {
+	const positions, size = 50, 8
+	cos, sin := RopeTable(positions, size, 10000, 2)
+	q, k := normals(1, size), normals(2, size)
+	at := func(x []float32, p int) []float32 {
+		y := append([]float32(nil), x...)
+		Rope(y, cos[p*size/2:][:size/2], sin[p*size/2:][:size/2])
+		return y
+	}
+	require.Equal(t, q, at(q, 0))
+	require.InDelta(t, Dot(q, q), Dot(at(q, 31), at(q, 31)), 1e-5)
+	require.InDelta(t, Dot(at(q, 3), at(k, 10)), Dot(at(q, 40), at(k, 47)), 1e-5)
+	require.Greater(t, math.Abs(float64(Dot(at(q, 3), at(k, 10))-Dot(at(q, 3), at(k, 11)))), 1e-2)
+	unit := []float32{0, 1, 0, 0, 0, 0, 0, 0}
+	require.InDeltaSlice(t, []float32{0, float32(math.Cos(0.35)), 0, 0, 0, float32(math.Sin(0.35)), 0, 0}, at(unit, 7), 1e-6,
+		"plane 1 of 4 turns by 10000^(-1/4) a position, stretched by 2")
+}
+
+func TestRelativeBucket(t *testing.T) {
+	for distance, want := range map[int]int{
+		0: 0, -1: 1, -7: 7, -8: 8, -11: 8, -12: 9, -16: 10, -32: 12, -64: 14, -90: 14, -91: 15, -127: 15, -128: 15, -4000: 15,
+		1: 17, 7: 23, 8: 24, 16: 26, 4000: 31,
+	} {
+		require.Equal(t, want, RelativeBucket(distance, 32), distance)
+	}
+}

@@ -4,19 +4,21 @@ import "sluice/kernels/ref"
 
 // Set is the kernels for one instruction set. It is stateless.
 type Set struct {
-	// Level names the instruction set: "avx512", "avx2" or "go".
+	// Level names the instruction set: "amx",
+	// "avx512-vnni-bf16", "avx512", "avx2" or "go".
 	Level string
 
 	// GELU and Softmax compute what ref's do, to about float32's precision.
 	GELU    func(x []float32)
 	Softmax func(x []float32, scale float32)
 
-	tile tileFunc
+	tile   tileFunc
+	narrow narrowSet
 }
 
 // portable runs everywhere.
 func portable() *Set {
-	return &Set{Level: "go", GELU: ref.GELU, Softmax: ref.Softmax, tile: tileGo}
+	return &Set{Level: "go", GELU: ref.GELU, Softmax: ref.Softmax, tile: tileGo, narrow: portableNarrow()}
 }
 
 // Best is the fastest set that this CPU can run.

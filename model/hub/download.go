@@ -43,7 +43,7 @@ func fetchHub(ctx context.Context, model Model, staging string, opts Options) er
 			progress.Done += n
 			opts.Progress(progress)
 		}
-		url := fmt.Sprintf("%s/%s/resolve/main/%s", opts.URL, model.Repo, f.Path)
+		url := fmt.Sprintf("%s/%s/resolve/%s/%s", opts.URL, model.Repo, model.revision(), f.Path)
 		if err := download(ctx, opts.Client, url, staging, f, report); err != nil {
 			return fmt.Errorf("from %s: %w", url, err)
 		}
@@ -72,7 +72,8 @@ func download(ctx context.Context, client *http.Client, url, staging string, f F
 // if it is not.
 func settle(staging string, f File) error {
 	path := filepath.Join(staging, f.Path)
-	part := File{Path: f.Path + partSuffix, Size: f.Size, SHA256: f.SHA256}
+	part := f
+	part.Path += partSuffix
 	if err := verifyFile(staging, part); err != nil {
 		return errors.Join(err, os.Remove(path+partSuffix))
 	}

@@ -40,8 +40,9 @@ func CacheDir() (string, error) {
 	return filepath.Join(home, ".cache", "sluice"), nil
 }
 
-// Pull makes the named model available and returns its folder. A complete
-// folder is returned at once. Files appear all together or not at all, and an
+// Pull makes a model available and returns its folder. The name is one of the
+// catalog, or owner/name or owner/name@revision on the hub. A complete folder
+// is returned at once; a branch is not asked for news. Files appear all together or not at all, and an
 // interrupted pull continues where it stopped. Processes that pull the same
 // model wait for each other.
 func Pull(ctx context.Context, name string, opts Options) (string, error) {
@@ -77,28 +78,63 @@ func (o *Options) setDefaults() (err error) {
 }
 
 func pull(ctx context.Context, model Model, opts Options) (string, error) {
-	models := filepath.Join(opts.Cache, "models")
-	dir := filepath.Join(models, model.Name)
-	if verified(dir, model.Files) == nil {
+	dir := filepath.Join(opts.Cache, "models", filepath.FromSlash(model.Name))
+	if complete(dir, model) == nil {
 		return dir, nil
 	}
-	if err := os.MkdirAll(models, 0o755); err != nil {
+	if err := os.MkdirAll(filepath.Dir(dir), 0o755); err != nil {
 		return "", fmt.Errorf("creating the model cache: %w", err)
 	}
-	unlock, err := lock(ctx, filepath.Join(models, "."+model.Name+".lock"))
+	hidden := filepath.Join(filepath.Dir(dir), "."+filepath.Base(dir))
+	unlock, err := lock(ctx, hidden+".lock")
 	if err != nil {
 		return "", fmt.Errorf("waiting for another pull of %s: %w", model.Name, err)
 	}
 	defer unlock()
 	// Another process may have finished while this one waited.
-	if verify(dir, model.Files) == nil {
+	if adopt(dir, model) == nil {
 		return dir, nil
 	}
-	staging := filepath.Join(models, "."+model.Name+".partial")
-	if err := fetch(ctx, model, staging, opts); err != nil {
+	if err := pullTo(ctx, dir, hidden+".partial", model, opts); err != nil {
 		return "", fmt.Errorf("pulling %s: %w", model.Name, err)
 	}
-	return dir, publish(staging, dir)
+	return dir, nil
+}
+
+// pullTo fills dir by way of the partial folder. What an earlier attempt left
+// there of another commit is no use.
+func pullTo(ctx context.Context, dir, partial string, model Model, opts Options) (err error) {
+	staging := partial
+	if !model.pinned() {
+		if model, err = resolve(ctx, model, opts); err != nil {
+			return err
+		}
+		staging = filepath.Join(partial, model.Revision)
+	}
+	if err := fetch(ctx, model, staging, opts); err != nil {
+		return err
+	}
+	if err := publish(staging, dir); err != nil {
+		return err
+	}
+	return os.RemoveAll(partial)
+}
+
+// complete reports whether dir was verified before.
+func complete(dir string, model Model) error {
+	if model.pinned() {
+		return verified(dir, model.Files)
+	}
+	return recorded(dir)
+}
+
+// adopt reports whether dir is complete, and verifies files of a pinned model
+// that somebody copied there.
+func adopt(dir string, model Model) error {
+	if model.pinned() {
+		return verify(dir, model.Files)
+	}
+	return recorded(dir)
 }
 
 // fetch fills the staging folder, which keeps what earlier attempts brought.

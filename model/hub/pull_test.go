@@ -30,7 +30,7 @@ func testModel() Model {
 	m := Model{Name: "test", Repo: "owner/test", wheel: wheel{"p", "1", "pkg/model/"}}
 	for _, path := range []string{"config.json", "1_Pooling/config.json", "model.safetensors"} {
 		sum := sha256.Sum256(content[path])
-		m.Files = append(m.Files, File{path, int64(len(content[path])), hex.EncodeToString(sum[:])})
+		m.Files = append(m.Files, File{Path: path, Size: int64(len(content[path])), SHA256: hex.EncodeToString(sum[:])})
 	}
 	return m
 }

@@ -52,13 +52,15 @@ func (e *Encoding) addSequence(s sequence, typeID int32) {
 
 // sequence is one text's tokens.
 type sequence struct {
+	text    string
 	ids     []int32
 	offsets []Span
 	words   []int32
 	next    int32 // the number of the next word
 }
 
-func (s *sequence) reset() {
+func (s *sequence) reset(text string) {
+	s.text = text
 	s.ids, s.offsets, s.words, s.next = s.ids[:0], s.offsets[:0], s.words[:0], 0
 }
 
@@ -75,7 +77,7 @@ func (s *sequence) window(n int, end bool) sequence {
 	if end {
 		from = len(s.ids) - n
 	}
-	return sequence{ids: s.ids[from : from+n], offsets: s.offsets[from : from+n], words: s.words[from : from+n]}
+	return sequence{text: s.text, ids: s.ids[from : from+n], offsets: s.offsets[from : from+n], words: s.words[from : from+n]}
 }
 
 // addWord appends a token that is a word of its own.

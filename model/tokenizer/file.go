@@ -46,13 +46,13 @@ func Parse(data []byte) (*Tokenizer, error) {
 	return f.build()
 }
 
-// file is a tokenizer.json. Its truncation, padding and decoder are of no use
-// here.
+// file is a tokenizer.json. Its truncation and padding are of no use here.
 type file struct {
 	AddedTokens   []addedToken `json:"added_tokens"`
 	Normalizer    component    `json:"normalizer"`
 	PreTokenizer  component    `json:"pre_tokenizer"`
 	PostProcessor component    `json:"post_processor"`
+	Decoder       component    `json:"decoder"`
 	Model         component    `json:"model"`
 }
 
@@ -63,6 +63,9 @@ type component struct {
 }
 
 func (c *component) UnmarshalJSON(data []byte) error {
+	if string(data) == "null" {
+		return nil
+	}
 	var head struct {
 		Type   string  `json:"type"`
 		Prefix *string `json:"continuing_subword_prefix"`
@@ -93,65 +96,209 @@ func (c component) decode(into any) error {
 	return nil
 }
 
+// sequence returns the components of a Sequence, which are in field, or c itself.
+func (c component) sequence(field string) ([]component, error) {
+	if c.kind != "Sequence" {
+		return []component{c}, nil
+	}
+	var fields map[string]json.RawMessage
+	if err := c.decode(&fields); err != nil {
+		return nil, err
+	}
+	var parts, all []component
+	if err := json.Unmarshal(fields[field], &parts); err != nil {
+		return nil, fmt.Errorf("Sequence: %s: %w", field, err)
+	}
+	for _, p := range parts {
+		inner, err := p.sequence(field)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, inner...)
+	}
+	return all, nil
+}
+
 func (f *file) build() (*Tokenizer, error) {
 	t := &Tokenizer{}
 	vocab, err := f.buildModel(t)
 	if err != nil {
 		return nil, err
 	}
-	if t.normalizer, err = f.buildNormalizer(); err != nil {
+	if t.normalizers, err = f.buildNormalizers(); err != nil {
 		return nil, err
 	}
-	if t.preTokenizer, err = f.buildPreTokenizer(); err != nil {
+	if t.preTokenizers, err = f.buildPreTokenizers(); err != nil {
 		return nil, err
 	}
 	if err := f.buildAddedTokens(t, vocab); err != nil {
 		return nil, err
 	}
-	if t.template, err = f.buildTemplate(vocab); err != nil {
+	if err := f.buildTemplate(t, vocab); err != nil {
 		return nil, err
 	}
-	t.vocabSize = vocab.size
+	// A model whose texts cannot be decoded is still good for encoding.
+	t.decoder, t.noDecoder = f.buildDecoder()
+	vocab.ids = nil
+	t.vocabulary = vocab
 	return t, nil
 }
 
-func (f *file) buildModel(t *Tokenizer) (*vocabulary, error) {
-	if f.Model.kind != "WordPiece" {
-		return nil, f.Model.refuse("model", "WordPiece")
+func (f *file) buildModel(t *Tokenizer) (vocab *vocabulary, err error) {
+	switch f.Model.kind {
+	case "WordPiece":
+		t.model, vocab, err = readWordPiece(f.Model)
+	case "BPE":
+		t.model, vocab, err = readBPE(f.Model)
+	case "Unigram":
+		t.model, vocab, err = readUnigram(f.Model)
+	default:
+		err = f.Model.refuse("model", "WordPiece, BPE, Unigram")
 	}
-	model, vocab, err := readWordPiece(f.Model)
-	t.model = model
 	return vocab, err
 }
 
-func (f *file) buildNormalizer() (normalizer, error) {
-	if f.Normalizer.kind != "BertNormalizer" {
-		return nil, f.Normalizer.refuse("normalizer", "BertNormalizer")
+// buildNormalizers makes sure that the first normaliser leaves only UTF-8.
+func (f *file) buildNormalizers() ([]normalizer, error) {
+	if f.Normalizer.kind == "BertNormalizer" {
+		n, err := readBertNormalizer(f.Normalizer)
+		return []normalizer{n}, err
 	}
-	return readBertNormalizer(f.Normalizer)
+	all := []normalizer{wellFormed{}}
+	if f.Normalizer.raw == nil { // there is none
+		return all, nil
+	}
+	parts, err := f.Normalizer.sequence("normalizers")
+	if err != nil {
+		return nil, err
+	}
+	for _, c := range parts {
+		n, err := readNormalizer(c)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, n)
+	}
+	return all, nil
 }
 
-func (f *file) buildPreTokenizer() (preTokenizer, error) {
-	if f.PreTokenizer.kind != "BertPreTokenizer" {
-		return nil, f.PreTokenizer.refuse("pre_tokenizer", "BertPreTokenizer")
+func readNormalizer(c component) (normalizer, error) {
+	switch c.kind {
+	case "BertNormalizer":
+		return readBertNormalizer(c)
+	case "NFC":
+		return composer{properties(), 0}, nil
+	case "NFKC":
+		return composer{properties(), compatible}, nil
+	case "Lowercase":
+		return lowercase{properties()}, nil
+	case "Strip":
+		var s strip
+		return s, c.decode(&s)
+	case "Prepend":
+		return readPrepend(c)
+	case "Replace":
+		return readReplace(c)
+	case "Precompiled":
+		return readPrecompiled(c)
 	}
-	return bertPreTokenizer{properties()}, nil
+	return nil, c.refuse("normalizer", "BertNormalizer, NFC, NFKC, Lowercase, Strip, Prepend, Replace, Precompiled, Sequence")
 }
 
-func (f *file) buildTemplate(v *vocabulary) (template, error) {
-	switch f.PostProcessor.kind {
+// buildPreTokenizers refuses a byte-level model without, or another with, a
+// byte-level pre-tokenizer: it would be given the wrong alphabet.
+func (f *file) buildPreTokenizers() ([]preTokenizer, error) {
+	parts, err := f.PreTokenizer.sequence("pretokenizers")
+	if err != nil {
+		return nil, err
+	}
+	var all []preTokenizer
+	byteLevel := false
+	for _, c := range parts {
+		steps, err := readPreTokenizer(c)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, steps...)
+		byteLevel = c.kind == "ByteLevel"
+	}
+	if byteLevel != (f.Model.kind == "BPE") {
+		return nil, fmt.Errorf("%w: %s with the pre_tokenizer %q; BPE, and only BPE, must have ByteLevel last", ErrUnsupported, f.Model.kind, f.PreTokenizer.kind)
+	}
+	return all, nil
+}
+
+func readPreTokenizer(c component) ([]preTokenizer, error) {
+	switch c.kind {
+	case "BertPreTokenizer":
+		return []preTokenizer{splitting{bertPreTokenizer{properties()}}}, nil
+	case "WhitespaceSplit":
+		return []preTokenizer{splitting{whitespaceSplit{properties()}}}, nil
+	case "Metaspace":
+		m, err := readMetaspace(c)
+		if err != nil {
+			return nil, err
+		}
+		return m.preTokenizers(), nil
+	case "ByteLevel":
+		var b byteLevelFile
+		if err := c.decode(&b); err != nil {
+			return nil, err
+		}
+		return b.preTokenizers(), nil
+	case "Split":
+		return readSplit(c)
+	}
+	return nil, c.refuse("pre_tokenizer", "BertPreTokenizer, WhitespaceSplit, Metaspace, ByteLevel, Split, Sequence")
+}
+
+// buildTemplate reads the post-processor: offsets to trim, or a template, or
+// first the one, then the other.
+func (f *file) buildTemplate(t *Tokenizer, v *vocabulary) error {
+	parts, err := f.PostProcessor.sequence("processors")
+	if err != nil {
+		return err
+	}
+	t.template = bareTemplate
+	for i, c := range parts {
+		if i > 0 && parts[i-1].kind != "ByteLevel" {
+			return fmt.Errorf("%w: post_processor %q after %q", ErrUnsupported, c.kind, parts[i-1].kind)
+		}
+		if err := readPostProcessor(t, c, v); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func readPostProcessor(t *Tokenizer, c component, v *vocabulary) (err error) {
+	switch c.kind {
 	case "TemplateProcessing":
-		return readTemplate(f.PostProcessor, v)
-	case "BertProcessing":
-		return readBertProcessing(f.PostProcessor, v)
+		t.template, err = readTemplate(c, v)
+		return err
+	case "BertProcessing", "RobertaProcessing":
+		f, err := readClsSep(c, v)
+		if err != nil {
+			return err
+		}
+		if t.template = f.bert(); c.kind == "RobertaProcessing" {
+			t.template, t.trimming = f.roberta(), trimming{f.Trim, f.AddPrefix}
+		}
+		return nil
+	case "ByteLevel":
+		var b byteLevelFile
+		err := c.decode(&b)
+		t.trimming = trimming{b.Trim, b.AddPrefix}
+		return err
 	}
-	return template{}, f.PostProcessor.refuse("post_processor", "TemplateProcessing, BertProcessing")
+	return c.refuse("post_processor", "TemplateProcessing, BertProcessing, RobertaProcessing, ByteLevel, Sequence")
 }
 
 // buildAddedTokens sorts the added tokens into those of the text and those of
 // the normalised text.
 func (f *file) buildAddedTokens(t *Tokenizer, v *vocabulary) error {
 	var plain, normal []addedToken
+	t.normalTokens = map[int32]string{}
 	for _, a := range f.AddedTokens {
 		if a.SingleWord {
 			return fmt.Errorf("%w: added token %q with single_word", ErrUnsupported, a.Content)
@@ -159,11 +306,18 @@ func (f *file) buildAddedTokens(t *Tokenizer, v *vocabulary) error {
 		if err := v.add(a.Content, a.ID); err != nil {
 			return fmt.Errorf("added_tokens: %w", err)
 		}
+		v.kinds[a.ID] |= addedKind
+		if a.Special {
+			v.kinds[a.ID] |= specialKind
+		}
 		if !a.Normalized {
 			plain = append(plain, a)
-		} else if a.Content = normalize(t.normalizer, a.Content); a.Content != "" {
+			continue
+		}
+		if a.Content = normalize(t.normalizers, a.Content); a.Content != "" {
 			normal = append(normal, a)
 		}
+		t.normalTokens[a.ID] = a.Content
 	}
 	t.added, t.addedNormalized = newAddedTokens(plain), newAddedTokens(normal)
 	return nil

@@ -55,10 +55,34 @@ var badFiles = []struct {
 	{"", false, "parsing tokenizer.json"},
 	{tiny[:len(tiny)/2], false, "parsing tokenizer.json"},
 	{"{}", true, "model missing"},
-	{replace(`"BertNormalizer"`, `"NFKC"`), true, `normalizer "NFKC" (supported: BertNormalizer)`},
-	{replace(`"BertPreTokenizer"`, `"Metaspace"`), true, `pre_tokenizer "Metaspace"`},
-	{replace(`"BertProcessing"`, `"RobertaProcessing"`), true, `post_processor "RobertaProcessing"`},
-	{replace(`{"unk_token"`, `{"type": "BPE", "unk_token"`), true, `model "BPE"`},
+	{replace(`"BertNormalizer"`, `"Nmt"`), true, `normalizer "Nmt" (supported: BertNormalizer, NFC`},
+	{replace(`{"type": "BertNormalizer"`, `{"type": "Sequence", "normalizers": [{"type": "NFC"}, {"type": "NFD"}], "old": ""`), true, `normalizer "NFD"`},
+	{replace(`{"type": "BertNormalizer"`, `{"type": "Sequence"`), false, "Sequence: normalizers"},
+	{replace(`{"type": "BertNormalizer"`, `{"type": "Prepend"`), false, "Prepend needs prepend"},
+	{replace(`{"type": "BertNormalizer"`, `{"type": "Replace", "pattern": {"Regex": "a+"}, "content": "b"`), true, `Replace of the pattern "a+"`},
+	{replace(`{"type": "BertNormalizer"`, `{"type": "Precompiled"`), false, "needs precompiled_charsmap"},
+	{replace(`{"type": "BertNormalizer"`, `{"type": "Precompiled", "precompiled_charsmap": "/////w=="`), false, "damaged"},
+	{replace(`"BertPreTokenizer"`, `"Punctuation"`), true, `pre_tokenizer "Punctuation"`},
+	{replace(`"BertPreTokenizer"`, `"ByteLevel"`), true, `WordPiece with the pre_tokenizer "ByteLevel"`},
+	{replace(`"BertPreTokenizer"`, `"Metaspace", "replacement": ""`), false, "not one character"},
+	{replace(`"BertPreTokenizer"`, `"Metaspace", "replacement": "_", "prepend_scheme": "last"`), true, `prepend_scheme "last"`},
+	{replace(`"BertPreTokenizer"`, `"Split", "pattern": {"Regex": "a"}, "behavior": "Isolated"`), true, `Split of the pattern "a"`},
+	{replace(`"BertPreTokenizer"`, `"Split", "pattern": {"Regex": "a"}, "behavior": "Removed"`), true, `Split with behavior "Removed"`},
+	{replace(`"BertProcessing"`, `"DialogProcessing"`), true, `post_processor "DialogProcessing"`},
+	{replace(`{"type": "BertProcessing"`, `{"type": "Sequence", "processors": [{"type": "BertProcessing", "sep": ["[SEP]", 1], "cls": ["[CLS]", 0]}, {"type": "ByteLevel"}], "old": ""`), true, `"ByteLevel" after "BertProcessing"`},
+	{replace(`{"unk_token"`, `{"type": "WordLevel", "unk_token"`), true, `model "WordLevel"`},
+	{replace(`{"unk_token"`, `{"type": "BPE", "unk_token"`), true, `BPE with continuing_subword_prefix`},
+	{withModel(`{"type": "BPE", "dropout": 0.1}`), true, "BPE with dropout"},
+	{withModel(`{"type": "BPE", "byte_fallback": true}`), true, "BPE with byte_fallback"},
+	{withModel(`{"type": "BPE", "vocab": {"a": 0}}`), true, "not byte-level"},
+	{withModel(`{"type": "BPE", "merges": ["a b c"]}`), false, "is not of two tokens"},
+	{withModel(`{"type": "BPE", "merges": [["a"]]}`), false, "a merge of 1 tokens"},
+	{withModel(`{"type": "Unigram", "byte_fallback": true}`), true, "Unigram with byte_fallback"},
+	{withModel(`{"type": "Unigram", "vocab": [["a", 0]]}`), false, "needs unk_id"},
+	{withModel(`{"type": "Unigram", "unk_id": 1, "vocab": [["a", 0]]}`), false, "needs unk_id"},
+	{withModel(`{"type": "Unigram", "unk_id": 0, "vocab": [["a", 0], ["a", -1]]}`), true, `"a" twice`},
+	{withModel(`{"type": "Unigram", "unk_id": 0, "vocab": [["a", 1e999]]}`), false, `score of "a"`},
+	{replace(`"ab": 3`, `"ab": 2097152`), false, "above"},
 	{replace(`{"type": "BertPreTokenizer"}`, `null`), true, "pre_tokenizer missing"},
 	{replace(`"special": true`, `"single_word": true`), true, `added token "[SEP]" with single_word`},
 	{replace(`"clean_text": true,`, ``), false, "needs clean_text"},
@@ -77,6 +101,11 @@ var badFiles = []struct {
 	{withTemplate(`[{"Sequence": {"id": "A"}}, {"SpecialToken": {"id": "[SEP]"}}]`), false, `special token "[SEP]": no ids`},
 	{withTemplate(`[{"Sequence": {"id": "A"}}, {"SpecialToken": {"id": "x"}}]`), false, "id 77 is not in the vocabulary"},
 	{withTemplate(`[{}]`), false, "a part is neither"},
+}
+
+// withModel is tiny with another model.
+func withModel(model string) string {
+	return replace(`"model": {"unk_token"`, `"model": `+model+`, "old": {"unk_token"`)
 }
 
 func withTemplate(single string) string {

@@ -24,7 +24,7 @@ func FuzzEncode(f *testing.F) {
 	}
 	var toks []*Tokenizer
 	var oracles []*oracle
-	for _, model := range models {
+	for _, model := range wordPieces {
 		data, err := os.ReadFile(filepath.Join("testdata", model, "tokenizer.json"))
 		if err != nil {
 			f.Fatal(err)
@@ -41,12 +41,86 @@ func FuzzEncode(f *testing.F) {
 		}
 		for i, tok := range toks {
 			checkOracle(t, tok, oracles[i], first)
-			checkAny(t, tok, first, second, Options{
-				MaxLength: int(maxLength), Strategy: Strategy(flags % 3), TruncateLeft: flags&4 != 0,
-				NoSpecialTokens: flags&8 != 0, ParseSpecialTokens: flags&16 != 0,
-			})
+			checkAny(t, tok, first, second, options(maxLength, flags))
+			checkOffsets(t, tok, first, second, options(maxLength, flags))
 		}
 	})
+}
+
+func options(maxLength, flags uint8) Options {
+	return Options{
+		MaxLength: int(maxLength), Strategy: Strategy(flags % 3), TruncateLeft: flags&4 != 0,
+		NoSpecialTokens: flags&8 != 0, ParseSpecialTokens: flags&16 != 0,
+	}
+}
+
+// FuzzOthers checks what holds of any text with the models without an oracle.
+func FuzzOthers(f *testing.F) {
+	for i, text := range seedTexts {
+		f.Add(text, seedTexts[len(seedTexts)-1-i], uint8(i), uint8(i))
+	}
+	f.Add("'s 'LL \r\n  x 1234 ﬁ\u0301\r\n", "<mask>  <s>\u0301 ▁▁a", uint8(20), uint8(16))
+	var toks []*Tokenizer
+	for _, model := range models[len(wordPieces):] {
+		toks = append(toks, load(f, model))
+	}
+	f.Fuzz(func(t *testing.T, first, second string, maxLength, flags uint8) {
+		if len(first)+len(second) > 1<<12 {
+			return
+		}
+		for _, tok := range toks {
+			checkAny(t, tok, first, second, options(maxLength, flags))
+			checkPlaces(t, tok, first, options(0, flags))
+			checkTiled(t, tok, first)
+		}
+		checkRoundTrip(t, toks[0], first)
+	})
+}
+
+// checkPlaces checks that offsets are on characters.
+func checkPlaces(t failer, tok *Tokenizer, text string, o Options) {
+	t.Helper()
+	var e Encoding
+	if err := tok.Encode(&e, text, o); err != nil {
+		t.Fatalf("%+q: %v", text, err)
+	}
+	boundary := boundaries(text)
+	for i, at := range e.Offsets {
+		if at.Start > at.End || !boundary[at.Start] || !boundary[at.End] {
+			t.Fatalf("%+q: token %d is at %v", text, i, at)
+		}
+	}
+}
+
+// checkTiled checks that patterns leave nothing out.
+func checkTiled(t failer, tok *Tokenizer, text string) {
+	t.Helper()
+	text = normalize(tok.normalizers, text)
+	for _, match := range []func(scanner) int{gpt2, cl100k} {
+		end := 0
+		for _, w := range (wordPattern{properties(), match}).split(nil, text, Span{0, len(text)}) {
+			if w.Start != end || w.End <= w.Start {
+				t.Fatalf("%+q: a word at %v, after %d", text, w, end)
+			}
+			end = w.End
+		}
+		if end != len(text) {
+			t.Fatalf("%+q: words end at %d", text, end)
+		}
+	}
+}
+
+// checkRoundTrip checks a tokenizer that leaves texts as they are.
+func checkRoundTrip(t failer, tok *Tokenizer, text string) {
+	t.Helper()
+	var e Encoding
+	if err := tok.Encode(&e, text, Options{}); err != nil {
+		t.Fatalf("%+q: %v", text, err)
+	}
+	want := string([]rune(text))
+	if got, err := tok.Decode(e.IDs, true); got != want || err != nil {
+		t.Fatalf("decoded %+q, %v, want %+q", got, err, want)
+	}
 }
 
 // TestEncodeLikeOracle does as FuzzEncode, on texts of the most difficult
@@ -86,7 +160,7 @@ func checkOracle(t failer, tok *Tokenizer, o *oracle, text string) {
 	}
 }
 
-// checkAny checks lengths, offsets and the count of what was cut.
+// checkAny checks lengths and the count of what was cut.
 func checkAny(t failer, tok *Tokenizer, first, second string, o Options) {
 	t.Helper()
 	var got, whole Encoding
@@ -103,12 +177,22 @@ func checkAny(t failer, tok *Tokenizer, first, second string, o Options) {
 	if err := tok.EncodePair(&whole, first, second, o); err != nil || whole.Len() != got.Len()+got.Cut {
 		t.Fatalf("%+q, %+q: %d tokens and %d cut, of %d, %v", first, second, got.Len(), got.Cut, whole.Len(), err)
 	}
-	checkOffsets(t, &whole, first, second)
 }
 
-// checkOffsets checks that the places of each text's tokens are in order, on
+// checkOffsets encodes a pair and checks its offsets as checkOrdered does.
+func checkOffsets(t failer, tok *Tokenizer, first, second string, o Options) {
+	t.Helper()
+	var e Encoding
+	o.MaxLength = 0
+	if err := tok.EncodePair(&e, first, second, o); err != nil {
+		t.Fatalf("%+q, %+q: %v", first, second, err)
+	}
+	checkOrdered(t, &e, first, second)
+}
+
+// checkOrdered checks that the places of each text's tokens are in order, on
 // characters, and not empty; types tell the texts apart.
-func checkOffsets(t failer, e *Encoding, texts ...string) {
+func checkOrdered(t failer, e *Encoding, texts ...string) {
 	t.Helper()
 	for i, text := range texts {
 		boundary := boundaries(text)
@@ -141,6 +225,9 @@ func FuzzParse(f *testing.F) {
 	for _, c := range badFiles {
 		f.Add(c.json)
 	}
+	f.Add(replace(`{"type": "BertNormalizer"`, `{"type": "Sequence", "normalizers": [{"type": "NFKC"}, {"type": "Prepend", "prepend": "ab"}, {"type": "Replace", "pattern": {"String": "a"}, "content": "cde"}], "old": ""`))
+	f.Add(replace(`"BertPreTokenizer"`, `"Metaspace", "replacement": "_", "prepend_scheme": "first"`))
+	f.Add(withModel(`{"type": "Unigram", "unk_id": 2, "vocab": [["[CLS]", 0], ["[SEP]", 0], ["[UNK]", 0], ["a", -1.5e-7], ["ab", -2]]}`))
 	f.Fuzz(func(t *testing.T, data string) {
 		tok, err := Parse([]byte(data))
 		if err != nil {
@@ -148,6 +235,7 @@ func FuzzParse(f *testing.F) {
 		}
 		for _, text := range seedTexts {
 			checkAny(t, tok, text, text, Options{ParseSpecialTokens: true})
+			checkPlaces(t, tok, text, Options{ParseSpecialTokens: true})
 		}
 	})
 }

@@ -2,6 +2,7 @@ package tokenizer
 
 import (
 	"bufio"
+	"bytes"
 	"compress/gzip"
 	"encoding/json"
 	"errors"
@@ -16,7 +17,12 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-var models = []string{"bert_uncased", "wordpiece_cased"}
+var models = []string{
+	"bert_uncased", "wordpiece_cased", "bpe_roberta", "bpe_modernbert", "bpe_split", "unigram_precompiled", "unigram_nfkc",
+}
+
+// wordPieces are the models that the oracle knows.
+var wordPieces = models[:2]
 
 // golden is a line of any of the golden files.
 type golden struct {
@@ -246,7 +252,54 @@ func TestOptions(t *testing.T) {
 	}
 }
 
-// change returns a model's tokenizer.json with some of its fields replaced.
+// TestComponents covers what the tokenizers in the other goldens do not use.
+func TestComponents(t *testing.T) {
+	type configuration struct {
+		Base    string
+		Changes map[string]any
+		Rows    []struct {
+			golden
+			Offsets [][2]int `json:"offsets"`
+		}
+	}
+	for _, c := range readLines[configuration](t, "components.jsonl") {
+		tok := parse(t, change(t, c.Base, c.Changes))
+		delete(c.Changes, "added_tokens")
+		var got Encoding
+		for _, g := range c.Rows {
+			g.golden.Offsets = g.Offsets
+			if err := tok.Encode(&got, g.Text, Options{ParseSpecialTokens: true}); err != nil {
+				t.Fatal(err)
+			}
+			checkLike(t, fmt.Sprintf("%s, %v, %+q", c.Base, c.Changes, g.Text), got, g.encoding())
+		}
+	}
+}
+
+func TestDecode(t *testing.T) {
+	type configuration struct {
+		Base    string
+		Changes map[string]any
+		Rows    []struct {
+			IDs           []int32
+			Text, Skipped string
+		}
+	}
+	for _, c := range readLines[configuration](t, "decode.jsonl") {
+		tok := parse(t, change(t, c.Base, c.Changes))
+		for _, row := range c.Rows {
+			text, err1 := tok.Decode(row.IDs, false)
+			skipped, err2 := tok.Decode(row.IDs, true)
+			if text != row.Text || skipped != row.Skipped || err1 != nil || err2 != nil {
+				t.Fatalf("%s, ids %v: %q, %v, without special tokens %q, %v;\nwant %q, %q", c.Base, row.IDs, text, err1, skipped, err2, row.Text, row.Skipped)
+			}
+		}
+	}
+}
+
+// change returns a model's tokenizer.json with some of its fields, or, after
+// "model.", of its model's fields, replaced. An empty precompiled_charsmap stands
+// for that of unigram_precompiled.
 func change(t testing.TB, model string, fields map[string]any) []byte {
 	t.Helper()
 	data, err := os.ReadFile(filepath.Join("testdata", model, "tokenizer.json"))
@@ -258,12 +311,26 @@ func change(t testing.TB, model string, fields map[string]any) []byte {
 		t.Fatal(err)
 	}
 	for name, value := range fields {
-		file[name] = value
+		if field, ok := strings.CutPrefix(name, "model."); ok {
+			file["model"].(map[string]any)[field] = value
+		} else {
+			file[name] = value
+		}
 	}
 	if data, err = json.Marshal(file); err != nil {
 		t.Fatal(err)
 	}
-	return data
+	return bytes.ReplaceAll(data, []byte(`"precompiled_charsmap":""`), charsMap(t))
+}
+
+// charsMap is the field of unigram_precompiled.
+func charsMap(t testing.TB) []byte {
+	data, err := os.ReadFile("testdata/unigram_precompiled/tokenizer.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	start := bytes.Index(data, []byte(`"precompiled_charsmap"`))
+	return data[start : start+bytes.IndexByte(data[start:], '}')]
 }
 
 func parse(t testing.TB, data []byte) *Tokenizer {

@@ -1,19 +1,14 @@
 package tokenizer
 
-import "unsafe"
+import (
+	"unicode/utf8"
+	"unsafe"
+)
 
 // normalizer rewrites text[at.Start:at.End] and appends it to dst, which was
 // reset to at.Start.
 type normalizer interface {
 	normalize(dst *normalized, text string, at Span)
-}
-
-// normalize returns the whole of text rewritten.
-func normalize(n normalizer, text string) string {
-	var dst normalized
-	dst.reset(0)
-	n.normalize(&dst, text, Span{0, len(text)})
-	return string(dst.text)
 }
 
 // normalized is a rewritten text which remembers where it came from. Only the
@@ -41,9 +36,24 @@ func (n *normalized) string() string {
 	return unsafe.String(unsafe.SliceData(n.text), len(n.text))
 }
 
-// replaced says that the text since start stands for the original's from.
+// replaced says that the text since start stands for the original's from. That
+// is clear, and not kept, if it is of the same length and follows what is
+// before it.
 func (n *normalized) replaced(start int, from Span) {
+	last := n.edits[len(n.edits)-1]
+	if from.Start-last.from.End == start-last.end && from.End-from.Start == len(n.text)-start && from.Start < from.End {
+		return
+	}
 	n.edits = append(n.edits, edit{start, len(n.text), from})
+}
+
+// keep appends text, which is the original's from byte origin on.
+func (n *normalized) keep(text string, origin int) {
+	last := n.edits[len(n.edits)-1]
+	if origin-last.from.End != len(n.text)-last.end {
+		n.edits = append(n.edits, edit{len(n.text), len(n.text), Span{origin, origin}})
+	}
+	n.text = append(n.text, text...)
 }
 
 // drop leaves the original's from out.
@@ -72,6 +82,31 @@ func (o *origins) of(start, end int) Span {
 	}
 	to := o.edit(end - 1)
 	return Span{first, to.from.End + max(0, end-to.end)}
+}
+
+// characters is what of returns for the whole characters of text that have a
+// byte in at.
+func (o *origins) characters(text string, at Span) Span {
+	for at.Start > 0 && !utf8.RuneStart(text[at.Start]) {
+		at.Start--
+	}
+	for at.End < len(text) && !utf8.RuneStart(text[at.End]) {
+		at.End++
+	}
+	return o.of(at.Start, at.End)
+}
+
+// translate is as of, but at may be empty.
+func (o *origins) translate(at Span) Span {
+	if at.Start < at.End {
+		return o.of(at.Start, at.End)
+	}
+	e := o.edit(at.Start)
+	place := e.from.End + at.Start - e.end
+	if at.Start < e.end {
+		place = e.from.Start
+	}
+	return Span{place, place}
 }
 
 func (o *origins) edit(at int) edit {

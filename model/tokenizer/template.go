@@ -12,6 +12,12 @@ type template struct {
 	single, pair []templatePiece
 }
 
+// bareTemplate adds no special tokens.
+var bareTemplate = template{
+	[]templatePiece{{source: firstText}},
+	[]templatePiece{{source: firstText}, {source: secondText, typeID: 1}},
+}
+
 // templatePiece is the first text, the second, or special tokens.
 type templatePiece struct {
 	source  source
@@ -115,25 +121,41 @@ func textSource(id string) source {
 	return secondText
 }
 
-// readBertProcessing reads BertProcessing: [CLS] A [SEP], or
-// [CLS] A [SEP] B [SEP] with type 1 for the last two.
-func readBertProcessing(c component, v *vocabulary) (template, error) {
-	var f struct {
-		Sep specialToken `json:"sep"`
-		Cls specialToken `json:"cls"`
-	}
-	if err := c.decode(&f); err != nil {
-		return template{}, err
+// clsSep is a BertProcessing or RobertaProcessing.
+type clsSep struct {
+	Sep       specialToken `json:"sep"`
+	Cls       specialToken `json:"cls"`
+	Trim      bool         `json:"trim_offsets"`     // RobertaProcessing
+	AddPrefix bool         `json:"add_prefix_space"` // RobertaProcessing
+}
+
+func readClsSep(c component, v *vocabulary) (*clsSep, error) {
+	f := &clsSep{}
+	if err := c.decode(f); err != nil {
+		return nil, err
 	}
 	for _, s := range []specialToken{f.Cls, f.Sep} {
 		if id, err := v.id(s.content); err != nil || id != s.id {
-			return template{}, fmt.Errorf("BertProcessing: token %q with id %d is not in the vocabulary", s.content, s.id)
+			return nil, fmt.Errorf("%s: token %q with id %d is not in the vocabulary", c.kind, s.content, s.id)
 		}
 	}
+	return f, nil
+}
+
+// bert is [CLS] A [SEP], or [CLS] A [SEP] B [SEP] with type 1 for the last two.
+func (f *clsSep) bert() template {
 	cls, sep := []int32{f.Cls.id}, []int32{f.Sep.id}
 	single := []templatePiece{{special: cls}, {source: firstText}, {special: sep}}
 	pair := append(slices.Clone(single), templatePiece{source: secondText, typeID: 1}, templatePiece{special: sep, typeID: 1})
-	return template{single, pair}, nil
+	return template{single, pair}
+}
+
+// roberta is <s> A </s>, or <s> A </s></s> B </s>, with type 0 for all.
+func (f *clsSep) roberta() template {
+	cls, sep := []int32{f.Cls.id}, []int32{f.Sep.id}
+	single := []templatePiece{{special: cls}, {source: firstText}, {special: sep}}
+	pair := append(slices.Clone(single), templatePiece{special: sep}, templatePiece{source: secondText}, templatePiece{special: sep})
+	return template{single, pair}
 }
 
 // specialToken is written as ["[SEP]", 102].

@@ -1,9 +1,9 @@
 // Package tokenizer turns texts into the token ids of Hugging Face models,
 // exactly as the reference implementation does with the model's tokenizer.json.
 //
-// A text goes through a normalizer, a pre-tokenizer, which cuts it into words,
-// a model, which cuts words into tokens, and a template, which adds special
-// tokens. The truncation and padding that a file asks for are not obeyed: they
+// A text goes through normalizers, pre-tokenizers, which cut it into words, a
+// model (WordPiece, byte-level BPE or Unigram), which cuts words into tokens,
+// and a template, which adds special tokens. A decoder makes text of tokens. The truncation and padding that a file asks for are not obeyed: they
 // are the caller's to choose.
 package tokenizer
 
@@ -12,14 +12,9 @@ import (
 	"sync"
 )
 
-// preTokenizer appends the words of text[at.Start:at.End] to dst, in order.
-type preTokenizer interface {
-	split(dst []Span, text string, at Span) []Span
-}
-
 // model appends a word's tokens to dst.
 type model interface {
-	tokenize(dst []piece, word string) []piece
+	tokenize(w *workspace, dst []piece, word string) []piece
 }
 
 // piece is a token of a word and its place in the word.
@@ -32,16 +27,22 @@ type piece struct {
 type Tokenizer struct {
 	added           *addedTokens // found in the text as it is
 	addedNormalized *addedTokens // found in the normalised text
-	normalizer      normalizer
-	preTokenizer    preTokenizer
+	normalizers     []normalizer // at least one
+	preTokenizers   []preTokenizer
 	model           model
+	trimming        trimming
 	template        template
-	vocabSize       int
+	vocabulary      *vocabulary
+	normalTokens    map[int32]string // added tokens that are found in the normalised text, as they are in it
+	decoder         decoder
+	noDecoder       error     // why decoder is nil
 	scratch         sync.Pool // of *scratch
 }
 
 // Options says how to encode. The zero value is for documents and queries:
-// with special tokens around the text but none parsed in it, and uncut.
+// with special tokens around the text but none parsed in it, and uncut. What is
+// not parsed cannot become a special token in another way either; the reference
+// lets "＜s＞" become one if a normalizer turns it into "<s>".
 type Options struct {
 	MaxLength          int // in tokens, special ones included; 0: no limit
 	Strategy           Strategy
@@ -51,37 +52,39 @@ type Options struct {
 }
 
 // VocabSize is the highest token id plus one.
-func (t *Tokenizer) VocabSize() int { return t.vocabSize }
+func (t *Tokenizer) VocabSize() int { return len(t.vocabulary.tokens) }
 
 // Encode tokenizes a text into dst. Bytes that are not UTF-8 count as U+FFFD.
 // The error is ErrCannotTruncate.
 func (t *Tokenizer) Encode(dst *Encoding, text string, o Options) error {
-	s := t.borrow()
+	s := t.borrow(o)
 	defer t.giveBack(s)
 	t.tokenize(s, &s.first, text, o)
-	s.second.reset()
-	return finish(dst, s, t.template.single, o)
+	return t.finish(dst, s, t.template.single, o)
 }
 
 // EncodePair tokenizes two texts, either of which may be empty, into dst. The
 // error is ErrCannotTruncate.
 func (t *Tokenizer) EncodePair(dst *Encoding, first, second string, o Options) error {
-	s := t.borrow()
+	s := t.borrow(o)
 	defer t.giveBack(s)
 	t.tokenize(s, &s.first, first, o)
 	t.tokenize(s, &s.second, second, o)
-	return finish(dst, s, t.template.pair, o)
+	return t.finish(dst, s, t.template.pair, o)
 }
 
 // finish cuts the two sequences and puts them into dst.
-func finish(dst *Encoding, s *scratch, pieces []templatePiece, o Options) error {
+func (t *Tokenizer) finish(dst *Encoding, s *scratch, pieces []templatePiece, o Options) error {
 	dst.reset()
 	n1, n2 := len(s.first.ids), len(s.second.ids)
 	k1, k2, err := o.keep(n1, n2, pieces)
 	if err != nil {
 		return err
 	}
-	apply(pieces, dst, s.first.window(k1, o.TruncateLeft), s.second.window(k2, o.TruncateLeft), !o.NoSpecialTokens)
+	first, second := s.first.window(k1, o.TruncateLeft), s.second.window(k2, o.TruncateLeft)
+	t.trimming.apply(&first, t.vocabulary)
+	t.trimming.apply(&second, t.vocabulary)
+	apply(pieces, dst, first, second, !o.NoSpecialTokens)
 	dst.Cut = n1 - k1 + n2 - k2
 	return nil
 }
@@ -104,57 +107,86 @@ func (o Options) keep(first, second int, pieces []templatePiece) (int, int, erro
 type scratch struct {
 	first, second   sequence
 	segments, parts []segment
-	normalized      normalized
-	words           []Span
+	draft           draft
+	words           words
+	workspace       workspace
 	pieces          []piece
+}
+
+// workspace is what models need room for.
+type workspace struct {
+	kinds    []kind // by id, if special tokens are not allowed
+	arrivals []arrival
+	queue    mergeQueue
+}
+
+// allows says whether a word may become the token.
+func (w *workspace) allows(id int32) bool {
+	return w.kinds == nil || w.kinds[id]&specialKind == 0
 }
 
 // maxScratch is the longest text, in bytes, whose scratch is kept for the next.
 const maxScratch = 1 << 20
 
-func (t *Tokenizer) borrow() *scratch {
-	if s, ok := t.scratch.Get().(*scratch); ok {
-		return s
+func (t *Tokenizer) borrow(o Options) *scratch {
+	s, ok := t.scratch.Get().(*scratch)
+	if !ok {
+		s = &scratch{}
 	}
-	return &scratch{}
+	s.workspace.kinds = t.vocabulary.kinds
+	if o.ParseSpecialTokens {
+		s.workspace.kinds = nil
+	}
+	return s
 }
 
 func (t *Tokenizer) giveBack(s *scratch) {
-	if cap(s.normalized.text) <= maxScratch {
-		t.scratch.Put(s)
+	if len(s.first.text) > maxScratch || len(s.second.text) > maxScratch {
+		return
 	}
+	s.first.reset("")
+	s.second.reset("")
+	t.scratch.Put(s)
 }
 
 // tokenize turns a whole text into tokens, without special ones around it.
 func (t *Tokenizer) tokenize(s *scratch, dst *sequence, text string, o Options) {
-	dst.reset()
+	dst.reset(text)
 	s.segments = t.added.split(s.segments[:0], text, o.ParseSpecialTokens)
 	for _, g := range s.segments {
 		if g.token != nil {
 			dst.addWord(g.token.ID, g.at)
 			continue
 		}
-		s.normalized.reset(g.at.Start)
-		t.normalizer.normalize(&s.normalized, text, g.at)
+		s.draft.normalize(t.normalizers, text, g.at)
 		t.tokenizeNormalized(s, dst, o)
 	}
 }
 
 func (t *Tokenizer) tokenizeNormalized(s *scratch, dst *sequence, o Options) {
-	text, from := s.normalized.string(), origins{s.normalized.edits}
+	text, from := s.draft.text, origins{s.draft.edits}
 	s.parts = t.addedNormalized.split(s.parts[:0], text, o.ParseSpecialTokens)
 	for _, g := range s.parts {
 		if g.token != nil {
 			dst.addWord(g.token.ID, from.of(g.at.Start, g.at.End))
 			continue
 		}
-		s.words = t.preTokenizer.split(s.words[:0], text, g.at)
-		for _, w := range s.words {
-			s.pieces = t.model.tokenize(s.pieces[:0], text[w.Start:w.End])
-			for _, p := range s.pieces {
-				dst.add(p.id, from.of(w.Start+p.at.Start, w.Start+p.at.End))
-			}
-			dst.next++
+		from.edit(g.at.Start) // what is before is done
+		s.words.start(text, from, g.at)
+		for _, p := range t.preTokenizers {
+			p.preTokenize(&s.words)
 		}
+		t.tokenizeWords(s, dst)
+	}
+}
+
+func (t *Tokenizer) tokenizeWords(s *scratch, dst *sequence) {
+	text, from := s.words.text, origins{s.words.edits}
+	for _, w := range s.words.spans {
+		s.pieces = t.model.tokenize(&s.workspace, s.pieces[:0], text[w.Start:w.End])
+		for _, p := range s.pieces {
+			dst.add(p.id, from.characters(text, Span{w.Start + p.at.Start, w.Start + p.at.End}))
+		}
+		dst.next++
 	}
 }

@@ -50,20 +50,77 @@ func TestTruncateOnlyOneText(t *testing.T) {
 	}
 }
 
+// TestNoTextIsSpecial tries every special token, also as what a normaliser turns
+// into one.
+func TestNoTextIsSpecial(t *testing.T) {
+	wide := strings.NewReplacer("<", "＜", ">", "＞", "[", "［", "]", "］")
+	for _, model := range models {
+		tok := load(t, model)
+		var e Encoding
+		for id, kind := range tok.vocabulary.kinds {
+			if kind&specialKind == 0 {
+				continue
+			}
+			content, _ := tok.Token(int32(id))
+			if err := tok.Encode(&e, "x"+content+"y "+content+" "+wide.Replace(content), Options{NoSpecialTokens: true}); err != nil {
+				t.Fatal(err)
+			}
+			for _, got := range e.IDs {
+				token, _ := tok.Token(got)
+				if tok.vocabulary.kinds[got]&specialKind != 0 && token != "[UNK]" && token != "<unk>" {
+					t.Errorf("%s: %q became %v", model, content, e.IDs)
+				}
+			}
+		}
+	}
+}
+
 func TestEncodeDoesNotAllocate(t *testing.T) {
 	if raceEnabled {
 		t.Skip("under the race detector sync.Pool drops some of what it is given")
 	}
-	tok := load(t, "bert_uncased")
-	text := strings.Join(seedTexts, " ") + strings.Repeat(" The quick brown fox. Ünïcödé İ \u0344\u302e", 20)
-	var e Encoding
-	got := testing.AllocsPerRun(200, func() {
-		if err := tok.EncodePair(&e, text, text, Options{MaxLength: 100, ParseSpecialTokens: true}); err != nil {
-			t.Fatal(err)
+	text := strings.Join(seedTexts, " ") + strings.Repeat(" The quick  brown fox. Ünïcödé İ \u0344\u302e ﬁ\u0301", 20) + strings.Repeat("in", longWord)
+	for _, model := range models {
+		tok := load(t, model)
+		var e Encoding
+		got := testing.AllocsPerRun(100, func() {
+			if err := tok.EncodePair(&e, text, text, Options{MaxLength: 100, ParseSpecialTokens: true}); err != nil {
+				t.Fatal(err)
+			}
+		})
+		if got != 0 {
+			t.Errorf("%s: %v allocations an encoding, want none", model, got)
 		}
-	})
-	if got != 0 {
-		t.Errorf("%v allocations an encoding, want none", got)
+	}
+}
+
+func TestToken(t *testing.T) {
+	tok := load(t, "bpe_modernbert")
+	for id, want := range map[int32]string{0: "<|endoftext|>", 2600: "|||IP_ADDRESS|||", 2627: "[SEP]", 2630: "", -1: "", 1 << 30: ""} {
+		if got, ok := tok.Token(id); got != want || ok != (want != "") {
+			t.Errorf("token %d is %q, %t, want %q", id, got, ok, want)
+		}
+	}
+}
+
+// TestUnsupportedDecoder: such a model can still encode.
+func TestUnsupportedDecoder(t *testing.T) {
+	tok := parse(t, change(t, "wordpiece_cased", map[string]any{"decoder": map[string]any{"type": "CTC"}}))
+	if _, err := tok.Decode([]int32{5}, false); !errors.Is(err, ErrUnsupported) || !strings.Contains(err.Error(), `decoder "CTC"`) {
+		t.Errorf("error %v, want ErrUnsupported and the decoder's name", err)
+	}
+}
+
+// TestDamagedBytes checks that what is not UTF-8 when decoded becomes one U+FFFD
+// for each maximal part.
+func TestDamagedBytes(t *testing.T) {
+	for raw, want := range map[string]string{
+		"a\xffb": "a�b", "\xe4\xb8": "�", "\xe4\xb8a": "�a", "\xf0\x9f\x98": "�", "\xf0\x9f\xf0\x9f\x98\x80": "�😀", "\xed\xa0\x80": "���",
+		"\xc0\x80": "��", "\xf4\x90\x80": "���", "\xe0\x80": "��", "\x80\x80": "��", "\xf0\x9f": "�", "\xc3": "�", "é": "é",
+	} {
+		if got := string(appendValid(nil, []byte(raw))); got != want {
+			t.Errorf("%q is decoded as %q, want %q", raw, got, want)
+		}
 	}
 }
 
@@ -107,7 +164,26 @@ func TestInvalidUTF8(t *testing.T) {
 			if !slices.Equal(bad.IDs, good.IDs) {
 				t.Errorf("clean %t, %+q: ids %v, want %v", clean, text, bad.IDs, good.IDs)
 			}
-			checkOffsets(t, &bad, text)
+			checkOrdered(t, &bad, text)
+		}
+	}
+}
+
+// TestInvalidUTF8Everywhere does the same for the other models.
+func TestInvalidUTF8Everywhere(t *testing.T) {
+	for _, model := range models {
+		tok := load(t, model)
+		var bad, good Encoding
+		for _, text := range append(seedTexts, "a\xffb", "\xf0\x9fb \xe4", "\x80 \x80") {
+			if err := tok.Encode(&bad, text, Options{}); err != nil {
+				t.Fatal(err)
+			}
+			if err := tok.Encode(&good, string([]rune(text)), Options{}); err != nil {
+				t.Fatal(err)
+			}
+			if !slices.Equal(bad.IDs, good.IDs) {
+				t.Errorf("%s, %+q: ids %v, want %v", model, text, bad.IDs, good.IDs)
+			}
 		}
 	}
 }

@@ -26,7 +26,7 @@ func TestTrieIsAMap(t *testing.T) {
 
 // TestTrieIsCompact holds the build to a good use of its array.
 func TestTrieIsCompact(t *testing.T) {
-	for _, model := range models {
+	for _, model := range wordPieces {
 		nodes := load(t, model).model.(*wordPiece).pieces.nodes
 		used := 0
 		for _, n := range nodes {

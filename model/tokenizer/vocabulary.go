@@ -8,15 +8,26 @@ import (
 // maxToken bounds a token, in bytes.
 const maxToken = 1024
 
+// maxVocabulary bounds the ids; the largest in use have about an eighth.
+const maxVocabulary = 1 << 21
+
 // vocabulary pairs tokens and ids, one to one.
 type vocabulary struct {
 	ids    map[string]int32
-	tokens map[int32]string
-	size   int // the highest id plus one
+	tokens []string // by id; "" is none
+	kinds  []kind   // by id
 }
 
+// kind is a set of what sets a token apart.
+type kind uint8
+
+const (
+	addedKind   kind = 1 << iota // not the model's
+	specialKind                  // not a part of any text
+)
+
 func newVocabulary(ids map[string]int32) (*vocabulary, error) {
-	v := &vocabulary{ids: make(map[string]int32, len(ids)), tokens: make(map[int32]string, len(ids))}
+	v := &vocabulary{ids: make(map[string]int32, len(ids))}
 	for token, id := range ids {
 		if err := v.add(token, id); err != nil {
 			return nil, err
@@ -33,15 +44,29 @@ func (v *vocabulary) add(token string, id int32) error {
 	if id < 0 {
 		return fmt.Errorf("token %q has the negative id %d", token, id)
 	}
+	if id >= maxVocabulary {
+		return fmt.Errorf("token %q has the id %d, above %d", token, id, maxVocabulary)
+	}
 	if old, ok := v.ids[token]; ok && old != id {
 		return fmt.Errorf("token %q has the ids %d and %d", token, old, id)
 	}
-	if old, ok := v.tokens[id]; ok && old != token {
+	if old := v.token(id); old != "" && old != token {
 		return fmt.Errorf("id %d is that of %q and %q", id, old, token)
 	}
+	if missing := int(id) + 1 - len(v.tokens); missing > 0 {
+		v.tokens = append(v.tokens, make([]string, missing)...)
+		v.kinds = append(v.kinds, make([]kind, missing)...)
+	}
 	v.ids[token], v.tokens[id] = id, token
-	v.size = max(v.size, int(id)+1)
 	return nil
+}
+
+// token is "" for an id that no token has.
+func (v *vocabulary) token(id int32) string {
+	if id < 0 || int(id) >= len(v.tokens) {
+		return ""
+	}
+	return v.tokens[id]
 }
 
 func (v *vocabulary) id(token string) (int32, error) {
@@ -58,7 +83,7 @@ func (v *vocabulary) known(ids []int32) error {
 		return errors.New("no ids")
 	}
 	for _, id := range ids {
-		if _, ok := v.tokens[id]; !ok {
+		if v.token(id) == "" {
 			return fmt.Errorf("id %d is not in the vocabulary", id)
 		}
 	}

@@ -41,7 +41,7 @@ func readWordPiece(c component) (*wordPiece, *vocabulary, error) {
 	return &wordPiece{pieces, pieces.walk(*m.Prefix), unknown, *m.MaxLength}, vocab, nil
 }
 
-func (w *wordPiece) tokenize(dst []piece, word string) []piece {
+func (w *wordPiece) tokenize(_ *workspace, dst []piece, word string) []piece {
 	unknown := piece{w.unknown, Span{0, len(word)}}
 	if w.tooLong(word) {
 		return append(dst, unknown)

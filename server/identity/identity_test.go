@@ -265,6 +265,52 @@ func TestKeySetURL(t *testing.T) {
 	require.EqualValues(t, 2, asked.Load())
 }
 
+// Who can read a key set could sign with a secret or a private key in it.
+func TestKeySetsHoldPublicKeysOnly(t *testing.T) {
+	i := newIssuer(t)
+	weak, err := rsa.GenerateKey(rand.Reader, 1024)
+	require.NoError(t, err)
+	encode := base64.RawURLEncoding.EncodeToString
+	set := func(key map[string]string) []byte {
+		text, err := json.Marshal(map[string]any{"keys": []any{key}})
+		require.NoError(t, err)
+		return text
+	}
+	cases := map[string]struct {
+		set   []byte
+		token string
+	}{
+		"secret": {
+			set(map[string]string{"kty": "oct", "kid": "k", "alg": "HS256", "k": encode([]byte(secret))}),
+			sign(t, jwt.SigningMethodHS256, "k", []byte(secret), claims()),
+		},
+		"secret, no kid, no alg": {
+			set(map[string]string{"kty": "oct", "k": encode([]byte(secret))}),
+			sign(t, jwt.SigningMethodHS256, "", []byte(secret), claims()),
+		},
+		"private key": {
+			set(map[string]string{"kty": "OKP", "crv": "Ed25519", "kid": "k", "d": encode(i.ed.Seed()), "x": encode(i.ed.Public().(ed25519.PublicKey))}),
+			sign(t, jwt.SigningMethodEdDSA, "k", i.ed, claims()),
+		},
+		"short modulus": {keySet(t, "k", &weak.PublicKey), sign(t, jwt.SigningMethodRS256, "k", weak, claims())},
+	}
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) {
+			s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write(c.set) }))
+			defer s.Close()
+			remote := i.config
+			remote.JWKSURL, remote.Keys = s.URL, nil
+			_, err := bearer(authenticator(t, remote), c.token)
+			require.ErrorIs(t, err, ErrUnauthenticated)
+
+			local := i.config
+			local.JWKSFile, local.Keys = file(t, c.set), nil
+			_, err = New(context.Background(), config.Auth{JWT: &local}, config.Demo{})
+			require.ErrorContains(t, err, local.JWKSFile)
+		})
+	}
+}
+
 func TestWeakKeysAreRefused(t *testing.T) {
 	weak, err := rsa.GenerateKey(rand.Reader, 1024)
 	require.NoError(t, err)

@@ -3,12 +3,16 @@ package identity
 import (
 	"bytes"
 	"context"
+	"crypto/ed25519"
+	"crypto/rsa"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"net/http"
 	"os"
+	"slices"
 	"time"
 
 	"github.com/MicahParks/jwkset"
@@ -41,18 +45,61 @@ func loadKeys(ctx context.Context, c config.JWT) (keyfunc.Keyfunc, error) {
 			return nil, fmt.Errorf("key %s: %w", k.ID, err)
 		}
 	}
-	var urls []string
+	storage := jwkset.Storage(given)
 	if c.JWKSURL != "" {
-		urls = []string{c.JWKSURL}
+		var err error
+		if storage, err = watchKeySet(ctx, given, c.JWKSURL); err != nil {
+			return nil, err
+		}
 	}
-	return keyfunc.NewDefaultOverrideCtx(ctx, urls, keyfunc.Override{
+	return keyfunc.New(keyfunc.Options{Ctx: ctx, Storage: storage})
+}
+
+// watchKeySet adds the keys of the JWKS URL, now and then as they change, to
+// those given; a given key wins over one of the same id.
+func watchKeySet(ctx context.Context, given jwkset.Storage, url string) (jwkset.Storage, error) {
+	remote, err := jwkset.NewStorageFromHTTP(url, jwkset.HTTPClientStorageOptions{
+		Client:                    &http.Client{Transport: boundedTransport{http.DefaultTransport}},
+		Ctx:                       ctx,
+		HTTPTimeout:               refreshTimeout,
+		NoErrorReturnFirstHTTPReq: true,
+		RefreshInterval:           refreshInterval,
+		RefreshErrorHandler: func(ctx context.Context, err error) {
+			slog.ErrorContext(ctx, "fetching auth.jwt.jwks_url", "error", err) // which masks a password in the URL
+		},
+		Storage: publicKeys{jwkset.NewMemoryStorage()},
+	})
+	if err != nil {
+		return nil, err
+	}
+	return jwkset.NewHTTPClient(jwkset.HTTPClientOptions{
 		Given:             given,
-		Client:            &http.Client{Transport: boundedTransport{http.DefaultTransport}},
-		HTTPTimeout:       refreshTimeout,
-		RefreshInterval:   refreshInterval,
+		HTTPURLs:          map[string]jwkset.Storage{url: remote},
 		RefreshUnknownKID: rate.NewLimiter(rate.Every(time.Minute), 1),
 		RateLimitWaitMax:  refreshTimeout, // an unknown key id must not hold a request up
 	})
+}
+
+// publicKeys leaves out of a key set what does not belong there. A key set is
+// read by many: whoever reads a secret in it could sign tokens.
+type publicKeys struct{ jwkset.Storage }
+
+func (p publicKeys) KeyReplaceAll(ctx context.Context, keys []jwkset.JWK) error {
+	return p.Storage.KeyReplaceAll(ctx, slices.DeleteFunc(keys, func(k jwkset.JWK) bool { return checkPublic(k) != nil }))
+}
+
+func checkPublic(k jwkset.JWK) error {
+	switch key := k.Key().(type) {
+	case ed25519.PublicKey:
+		return nil
+	case *rsa.PublicKey:
+		if key.Size() < minModulus {
+			return fmt.Errorf("the RSA key is shorter than %d bits", 8*minModulus)
+		}
+		return nil
+	default:
+		return fmt.Errorf("a key set may hold public RSA and Ed25519 keys, not a %T; secrets belong into auth.jwt.keys", key)
+	}
 }
 
 func addKeySet(ctx context.Context, storage jwkset.Storage, file string) error {
@@ -67,6 +114,11 @@ func addKeySet(ctx context.Context, storage jwkset.Storage, file string) error {
 	keys, err := set.JWKSlice()
 	if err != nil {
 		return fmt.Errorf("%s: %w", file, err)
+	}
+	for _, k := range keys {
+		if err := checkPublic(k); err != nil {
+			return fmt.Errorf("%s: key %q: %w", file, k.Marshal().KID, err)
+		}
 	}
 	return storage.KeyReplaceAll(ctx, keys)
 }

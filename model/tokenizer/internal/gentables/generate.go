@@ -67,6 +67,12 @@ func writeSets(out *bytes.Buffer, s *sweep) error {
 	writeSet(out, "punctuation is a word of its own.", "punctuation", split.without(apart))
 	writeSet(out, "ideographs are set apart by handle_chinese_chars.", "ideographs", apart)
 	writeSet(out, "marks are removed by strip_accents.", "marks", s.Uncased.of("drop").without(controls))
+	if stray := s.Regex.of("S").without(s.Whitespace.of("space")).ranges(); len(stray) > 0 {
+		return fmt.Errorf("white space in regular expressions only: %U", stray)
+	}
+	writeSet(out, `letters are \p{L} in regular expressions.`, "letters", s.Regex.of("L"))
+	writeSet(out, `numbers are \p{N} in regular expressions.`, "numbers", s.Regex.of("N"))
+	writeSet(out, "joiners may be in one grapheme cluster with a character before or after them that is no joiner.", "joiners", joiners())
 	return nil
 }
 
@@ -91,11 +97,23 @@ func writeMappings(out *bytes.Buffer, s *sweep) error {
 	if err != nil {
 		return err
 	}
+	compatible, err := s.NFKD.without(s.NFD).sorted()
+	if err != nil {
+		return err
+	}
+	unstable, err := s.NFC.sorted()
+	if err != nil {
+		return err
+	}
 	lowercases, err := s.Lowercase.sorted()
 	if err != nil {
 		return err
 	}
 	writeMapping(out, "decompositions are the canonical ones, full; Hangul syllables are computed.", "decompositions", decompositions)
+	writeMapping(out, "compatibleDecompositions are full, of the code points that have another one than in decompositions.", "compatibleDecompositions", compatible)
+	if err := writeCompositions(out, decompositions, unstable); err != nil {
+		return err
+	}
 	writeMapping(out, "lowercases holds every code point that has a lower case.", "lowercases", lowercases)
 	return nil
 }

@@ -10,14 +10,15 @@ import (
 	"unicode"
 )
 
-// sweep is the part of the file that decides BERT's tables. A run is
+// sweep is the part of the file that decides the tables. A run is
 // [first, last, class].
 type sweep struct {
-	Uncased    behaviour `json:"bert_uncased"`
-	Cased      behaviour `json:"bert_cased"`
-	Whitespace behaviour `json:"whitespace_split"`
-	NFD        mappings
-	Lowercase  mappings
+	Uncased        behaviour `json:"bert_uncased"`
+	Cased          behaviour `json:"bert_cased"`
+	Whitespace     behaviour `json:"whitespace_split"`
+	Regex          behaviour `json:"bytelevel_regex"`
+	NFC, NFD, NFKD mappings
+	Lowercase      mappings
 }
 
 type behaviour struct{ Classes []run }
@@ -101,6 +102,17 @@ func (s set) ranges() []rune {
 type mapping struct {
 	from rune
 	to   string
+}
+
+// without is m less what n says, too.
+func (m mappings) without(n mappings) mappings {
+	out := mappings{map[string]string{}}
+	for from, to := range m.Map {
+		if n.Map[from] != to {
+			out.Map[from] = to
+		}
+	}
+	return out
 }
 
 func (m mappings) sorted() ([]mapping, error) {

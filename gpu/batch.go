@@ -1,0 +1,108 @@
+package gpu
+
+import (
+	"slices"
+)
+
+// batch is texts that run together, and what came out. Its memory is reused.
+type batch struct {
+	items          []item
+	input          Batch
+	full           bool // the next text did not fit
+	pooled, tokens []float32
+}
+
+func (b *batch) reset() {
+	clear(b.items) // holds on to no call
+	b.items, b.full = b.items[:0], false
+	b.input.Reset()
+}
+
+func (b *batch) add(it item) {
+	b.items = append(b.items, it)
+	b.input.Append(it.ids, it.types)
+}
+
+func newBatch() *batch {
+	b := &batch{}
+	b.input.Reset()
+	return b
+}
+
+// keep removes the texts that are not to be kept, and reports whether there were any.
+func (b *batch) keep(wanted func(item) bool) (removed bool) {
+	n := len(b.items)
+	b.items = slices.DeleteFunc(b.items, func(it item) bool { return !wanted(it) })
+	if len(b.items) == n {
+		return false
+	}
+	b.full = false
+	b.input.Reset()
+	for _, it := range b.items {
+		b.input.Append(it.ids, it.types)
+	}
+	return true
+}
+
+// set makes b the batch of items.
+func (b *batch) set(items []item) {
+	b.reset()
+	for _, it := range items {
+		b.add(it)
+	}
+}
+
+// fill takes texts from q while the budget lasts, at least one. A long queue
+// yields texts of one bucket; the bucket whose turn it is comes first.
+func (b *batch) fill(q *queue, budget int) {
+	for bucket := q.oldest(); bucket >= 0 && !b.full; bucket = q.oldest() {
+		for q.buckets[bucket].len() > 0 && !b.full {
+			it := q.first(bucket)
+			if b.full = len(b.items) > 0 && b.input.Tokens()+len(it.ids) > budget; !b.full {
+				b.add(q.pop(bucket))
+			}
+		}
+	}
+}
+
+// output makes room for what the texts' calls want.
+func (b *batch) output(dimensions int) Output {
+	b.pooled = resize(b.pooled, len(b.items)*dimensions)
+	out := Output{Pooled: b.pooled}
+	if slices.ContainsFunc(b.items, func(it item) bool { return it.call.tokens }) {
+		b.tokens = resize(b.tokens, b.input.Tokens()*dimensions)
+		out.Tokens = b.tokens
+	}
+	return out
+}
+
+func resize(s []float32, n int) []float32 {
+	if cap(s) < n {
+		return make([]float32, n)
+	}
+	return s[:n]
+}
+
+// vectors are those of text i.
+func (b *batch) vectors(i, dimensions int) (pooled, tokens []float32) {
+	pooled = b.pooled[i*dimensions:][:dimensions]
+	if b.items[i].call.tokens {
+		tokens = b.tokens[b.input.Offsets[i]*dimensions : b.input.Offsets[i+1]*dimensions]
+	}
+	return pooled, tokens
+}
+
+// sound reports whether text i's vectors are numbers.
+func (b *batch) sound(i, dimensions int) bool {
+	pooled, tokens := b.vectors(i, dimensions)
+	return finite(pooled) && finite(tokens)
+}
+
+func finite(v []float32) bool {
+	for _, x := range v {
+		if x-x != 0 { // NaN or infinite
+			return false
+		}
+	}
+	return true
+}

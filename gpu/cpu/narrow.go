@@ -1,0 +1,238 @@
+package cpu
+
+import (
+	"context"
+
+	"sluice/gpu"
+	"sluice/kernels/simd"
+	"sluice/model"
+)
+
+// chunkTokens is how many tokens go through all layers together: enough to
+// use each weight often while it is in cache, few enough to stay there.
+const chunkTokens = 256
+
+// narrow is an encoder on 8- or 16-bit numbers. Short batches are shared by
+// all workers, each having some rows; of longer ones each worker takes chunks
+// of sequences. Either way a row's arithmetic is the same.
+type narrow struct {
+	device *Device
+	number simd.Number
+	layers []*narrowLayer
+	lanes  []lane
+	chunks []span
+	meet   barrier
+}
+
+// narrowLayer is a model.Layer in a precision's numbers.
+type narrowLayer struct {
+	qkv, out, up, down        *simd.Weights
+	attentionNorm, outputNorm model.Norm
+}
+
+// span is sequences, or rows, [from, to).
+type span struct{ from, to int }
+
+func newNarrow(d *Device, layers []model.Layer) *narrow {
+	n := &narrow{device: d, number: simd.BF16, lanes: make([]lane, d.team.size)}
+	if d.precision == Int8 {
+		n.number = simd.Int8
+	}
+	n.meet.size = int32(d.team.size)
+	for _, l := range layers {
+		n.layers = append(n.layers, &narrowLayer{
+			qkv: n.pack(true, l.Query, l.Key, l.Value), out: n.pack(false, l.AttentionOut),
+			up: n.pack(true, l.Up), down: n.pack(true, l.Down),
+			attentionNorm: l.AttentionNorm, outputNorm: l.OutputNorm,
+		})
+	}
+	for i := range n.lanes {
+		n.lanes[i].narrow = n
+	}
+	return n
+}
+
+// pack puts maps of the same input side by side.
+func (n *narrow) pack(rotated bool, maps ...model.Dense) *simd.Weights {
+	var weights, bias []float32
+	for _, d := range maps {
+		weights, bias = append(weights, d.Weight...), append(bias, d.Bias...)
+	}
+	if n.number == simd.Int8 {
+		return simd.PackInt8(weights, bias, maps[0].In, rotated)
+	}
+	return simd.PackBF16(weights, bias, maps[0].In)
+}
+
+// run implements Device.Run. ctx is looked at between chunks.
+func (n *narrow) run(ctx context.Context, batch *gpu.Batch, out gpu.Output) error {
+	n.cut(batch.Offsets)
+	if len(n.chunks) < 2*n.device.team.size {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		n.runTogether(batch, out)
+		return nil
+	}
+	n.device.team.run(len(n.chunks), func(worker, task int) {
+		if ctx.Err() == nil {
+			n.lanes[worker].runChunk(batch, n.chunks[task], out)
+		}
+	})
+	return ctx.Err()
+}
+
+// cut divides the sequences into chunks.
+func (n *narrow) cut(offsets []int) {
+	n.chunks = n.chunks[:0]
+	for from, to := 0, 0; from < len(offsets)-1; from = to {
+		for to = from + 1; to < len(offsets)-1 && offsets[to+1]-offsets[from] <= chunkTokens; to++ {
+		}
+		n.chunks = append(n.chunks, span{from, to})
+	}
+}
+
+// runTogether gives every worker a share of the rows.
+func (n *narrow) runTogether(batch *gpu.Batch, out gpu.Output) {
+	tokens, workers := batch.Tokens(), n.device.team.size
+	s := &n.lanes[0].stream
+	s.resize(n, tokens)
+	n.device.team.run(workers, func(_, part int) {
+		w := &n.lanes[part]
+		rows := span{tokens * part / workers, tokens * (part + 1) / workers}
+		w.encode(s, batch, span{0, batch.Len()}, rows, n.meet.wait)
+		n.meet.wait()
+		w.finish(s, batch.Offsets, span{batch.Len() * part / workers, batch.Len() * (part + 1) / workers}, 0, out)
+	})
+}
+
+// lane is one worker's memory.
+type lane struct {
+	*narrow
+	stream    stream
+	products  simd.Scratch
+	attention simd.AttentionScratch
+	inner     simd.FeedForwardScratch
+	head      headScratch
+	row       []float32
+}
+
+func (w *lane) runChunk(batch *gpu.Batch, sequences span, out gpu.Output) {
+	first, last := batch.Offsets[sequences.from], batch.Offsets[sequences.to]
+	w.stream.resize(w.narrow, last-first)
+	w.encode(&w.stream, batch, sequences, span{0, last - first}, func() {})
+	w.finish(&w.stream, batch.Offsets, sequences, first, out)
+}
+
+// encode takes rows of some sequences' tokens through all layers. wait is
+// called before other lanes' rows are read.
+func (w *lane) encode(s *stream, batch *gpu.Batch, sequences, rows span, wait func()) {
+	w.row = grow(w.row, w.device.config.Hidden)
+	w.lookup(s, batch, sequences, rows)
+	for i, l := range w.layers {
+		w.kernels().ProductBF16(&s.qkv[i%2], rows.from, &s.in, l.qkv, rows.from, rows.to, false, &w.products)
+		wait()
+		w.attend(s, &s.qkv[i%2], batch.Offsets, sequences, rows)
+		w.kernels().Product(s.y[rows.from*w.device.config.Hidden:], &s.context, l.out, rows.from, rows.to, false, &w.products)
+		w.addNorm(s, l.attentionNorm, rows)
+		w.feedForward(s, l, rows)
+		w.addNorm(s, l.outputNorm, rows)
+	}
+}
+
+func (w *lane) kernels() *simd.Set { return w.device.kernels }
+
+// lookup sets the residual stream to the normalised sum of each token's rows
+// in the tables.
+func (w *lane) lookup(s *stream, batch *gpu.Batch, sequences, rows span) {
+	d, hidden, first := w.device, w.device.config.Hidden, batch.Offsets[sequences.from]
+	ids, types := batch.IDs[first:], batch.Types[first:]
+	w.eachSequence(batch.Offsets, sequences, rows, func(sequence, part span) {
+		position := newPositions(d.config, ids[sequence.from:sequence.to])
+		for t := sequence.from; t < part.to; t++ {
+			p := position.next()
+			if t < part.from {
+				continue
+			}
+			x := s.x[t*hidden:][:hidden]
+			d.sum(x, ids[t], types[t])
+			w.kernels().AddNorm(x, row(d.encoder.Position, p, hidden), d.encoder.Norm.Gain, d.encoder.Norm.Bias, d.config.Epsilon)
+		}
+	})
+	w.kernels().SetRows(&s.in, s.x, rows.from, rows.to, true, w.row)
+}
+
+// eachSequence visits the sequences that have tokens among rows, and which.
+// Both are counted from the first sequence's first token.
+func (w *lane) eachSequence(offsets []int, sequences, rows span, visit func(sequence, part span)) {
+	first := offsets[sequences.from]
+	for i := sequences.from; i < sequences.to; i++ {
+		sequence := span{offsets[i] - first, offsets[i+1] - first}
+		part := span{max(sequence.from, rows.from), min(sequence.to, rows.to)}
+		if part.from < part.to {
+			visit(sequence, part)
+		}
+	}
+}
+
+// attend fills rows of the context.
+func (w *lane) attend(s *stream, qkv *simd.Rows, offsets []int, sequences, rows span) {
+	c := &w.device.config
+	w.eachSequence(offsets, sequences, rows, func(sequence, part span) {
+		for head := range c.Heads {
+			h := simd.Head{From: sequence.from, To: sequence.to, Column: head * c.HeadSize(), Size: c.HeadSize(), Hidden: c.Hidden}
+			if w.number == simd.BF16 {
+				w.kernels().AttendBF16(&s.context, qkv, h, part.from, part.to, &w.attention)
+			} else {
+				w.kernels().Attend(s.y, qkv, h, part.from, part.to, &w.attention)
+			}
+		}
+	})
+	if w.number == simd.Int8 {
+		w.kernels().SetRows(&s.context, s.y, rows.from, rows.to, false, w.row)
+	}
+}
+
+// feedForward computes the block between the two norms.
+func (w *lane) feedForward(s *stream, l *narrowLayer, rows span) {
+	var other func([]float32)
+	if w.device.config.Activation != model.GELU {
+		other = w.device.activate
+	}
+	w.kernels().FeedForward(s.y[rows.from*w.device.config.Hidden:], &s.in, l.up, l.down, rows.from, rows.to, other, &w.inner)
+}
+
+// addNorm adds a block's output to the residual stream, normalises it, and
+// sets the next block's input.
+func (w *lane) addNorm(s *stream, norm model.Norm, rows span) {
+	from, to := rows.from*w.device.config.Hidden, rows.to*w.device.config.Hidden
+	w.kernels().AddNorm(s.x[from:to], s.y[from:to], norm.Gain, norm.Bias, w.device.config.Epsilon)
+	w.kernels().SetRows(&s.in, s.x, rows.from, rows.to, true, w.row)
+}
+
+// finish writes what is asked of sequences whose tokens begin at first.
+func (w *lane) finish(s *stream, offsets []int, sequences span, first int, out gpu.Output) {
+	hidden := w.device.config.Hidden
+	for i := sequences.from; i < sequences.to; i++ {
+		x := s.x[(offsets[i]-first)*hidden : (offsets[i+1]-first)*hidden]
+		w.device.head.write(out, i, offsets[i], hidden, x, &w.head)
+	}
+}
+
+// stream is the memory of some tokens on their way, one row each.
+type stream struct {
+	x       []float32    // Hidden: the residual stream
+	in      simd.Rows    // Hidden: x as the next block's input
+	qkv     [2]simd.Rows // 3 × Hidden, of even and of odd layers: a lane may lag in the one while another fills the next
+	y       []float32    // Hidden: a block's output before it is added
+	context simd.Rows    // Hidden: what attention gathered
+}
+
+func (s *stream) resize(n *narrow, tokens int) {
+	c := &n.device.config
+	s.x, s.y = grow(s.x, tokens*c.Hidden), grow(s.y, tokens*c.Hidden)
+	s.in.Reset(n.number, tokens, c.Hidden)
+	s.context.Reset(n.number, tokens, c.Hidden)
+	s.qkv[0].Reset(simd.BF16, tokens, 3*c.Hidden)
+	s.qkv[1].Reset(simd.BF16, tokens, 3*c.Hidden)
+}

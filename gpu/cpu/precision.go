@@ -1,0 +1,61 @@
+package cpu
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+
+	"sluice/kernels/simd"
+	"sluice/model"
+)
+
+// Precision is the arithmetic of an encoder's products. Vectors of different
+// precisions are not to be mixed.
+type Precision string
+
+const (
+	F32  Precision = "f32"
+	BF16 Precision = "bf16" // weights and activations as bfloat16, sums as float32
+	Int8 Precision = "int8" // weights by column and activations by token as 8-bit integers; attention as BF16
+)
+
+// ErrPrecision is wrapped where a precision is unknown.
+var ErrPrecision = errors.New("unknown precision")
+
+// ParsePrecision reads a setting.
+func ParsePrecision(name string) (Precision, error) {
+	switch p := Precision(name); p {
+	case F32, BF16, Int8:
+		return p, nil
+	}
+	return "", fmt.Errorf("%w: %q; there are f32, bf16 and int8", ErrPrecision, name)
+}
+
+// NewPrecision is New with a choice of precision. Models that are not runnable
+// in it run in F32, and Precision says so.
+func NewPrecision(m *model.Model, workers int, p Precision) (*Device, error) {
+	if _, err := ParsePrecision(string(p)); err != nil {
+		return nil, err
+	}
+	return newPrecision(m, workers, p, simd.Best()), nil
+}
+
+func newPrecision(m *model.Model, workers int, p Precision, kernels *simd.Set) *Device {
+	d := prepare(m, workers, kernels)
+	d.precision = p
+	if !narrows(m.Config) {
+		d.precision = F32
+	}
+	if d.precision == F32 {
+		d.packLayers(m.Encoder.Layers)
+	} else {
+		d.narrow = newNarrow(d, m.Encoder.Layers)
+	}
+	return d
+}
+
+// narrows reports whether a model is built as BERT is, so that narrow runs it.
+func narrows(c model.Config) bool {
+	special := func(a model.Attention) bool { return a != model.Attention{} }
+	return !c.Gated && !c.PreNorm && c.Buckets == 0 && !slices.ContainsFunc(c.Attention, special)
+}

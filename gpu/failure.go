@@ -1,0 +1,30 @@
+package gpu
+
+import (
+	"errors"
+	"fmt"
+	"time"
+)
+
+var (
+	// ErrClosed is returned by calls that Close overtook.
+	ErrClosed = errors.New("scheduler is closed")
+	// ErrDevice is wrapped where a device failed, or no device works: the same
+	// request may succeed later.
+	ErrDevice = errors.New("device failed")
+	// ErrOverloaded is what an OverloadedError is.
+	ErrOverloaded = errors.New("the queue is full")
+
+	errNotFinite = errors.New("the output is not finite")
+)
+
+// OverloadedError refuses a request that found the queue full.
+type OverloadedError struct {
+	Drain time.Duration // until what waits is done, at the speed measured last
+}
+
+func (e *OverloadedError) Error() string {
+	return fmt.Sprintf("%v; it drains in %v", ErrOverloaded, e.Drain.Round(time.Millisecond))
+}
+
+func (e *OverloadedError) Unwrap() error { return ErrOverloaded }

@@ -1,0 +1,206 @@
+package gpu
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"math"
+	"time"
+
+	"sluice/model"
+	"sluice/model/tokenizer"
+)
+
+// Served is a model and the devices that run it, replicas of each other. The
+// first runs on the scheduler's processor 0, the next on 1, and so on: on one
+// processor one batch runs at a time, whichever model's it is.
+type Served struct {
+	Model     *model.Model
+	Tokenizer *tokenizer.Tokenizer
+	Devices   []Device
+}
+
+// lane is one model of a scheduler, and its Embedder.
+type lane struct {
+	scheduler *Scheduler
+	info      Info
+	tokenizer *tokenizer.Tokenizer
+	probe     Batch // a short text, to see whether a device works
+
+	// Guarded by the scheduler's lock.
+	devices []*device
+	classes [2]class // by Priority
+	speed   speed
+	served  uint64 // the scheduler's count of batches when its last one began
+}
+
+// class is what waits of one priority.
+type class struct {
+	queue    queue
+	prepared *batch // the next to run; it is topped up until then
+	texts    int    // in both
+	tokens   int    // of these
+}
+
+// device is a Device and how it fares.
+type device struct {
+	Device
+	sick error // why it is not used; nil if it is
+}
+
+func newLane(s *Scheduler, v Served) (*lane, error) {
+	m, t := v.Model, v.Tokenizer
+	if t.VocabSize() > m.Config.Vocabulary {
+		return nil, fmt.Errorf("%w: the tokenizer of %s has ids up to %d, the encoder knows %d",
+			model.ErrInvalid, m.Name, t.VocabSize()-1, m.Config.Vocabulary)
+	}
+	l := &lane{scheduler: s, info: describe(m, v.Devices[0]), tokenizer: t}
+	for _, d := range v.Devices {
+		l.devices = append(l.devices, &device{Device: d})
+	}
+	for p := range l.classes {
+		l.classes[p].prepared = newBatch()
+	}
+	var e tokenizer.Encoding
+	if err := t.Encode(&e, "probe", tokenizer.Options{MaxLength: m.MaxTokens}); err != nil {
+		return nil, fmt.Errorf("%w: the tokenizer of %s cannot do a word: %w", model.ErrInvalid, m.Name, err)
+	}
+	l.probe.Reset()
+	l.probe.Append(e.IDs, e.TypeIDs)
+	return l, nil
+}
+
+func describe(m *model.Model, d Device) Info {
+	digest := sha256.Sum256([]byte(m.Digest + "\n" + d.Precision()))
+	return Info{
+		Model: m.Name, Digest: hex.EncodeToString(digest[:]), Dimensions: d.Dimensions(),
+		MaxTokens: m.MaxTokens, Precision: d.Precision(),
+	}
+}
+
+// Info implements Embedder.
+func (l *lane) Info() Info { return l.info }
+
+// Embed implements Embedder. It returns as soon as ctx ends; texts that were
+// not started then never are. Errors are ctx's own, an OverloadedError,
+// ErrDevice or ErrClosed. A full queue refuses a call before anything is done
+// for it.
+func (l *lane) Embed(ctx context.Context, r Request) ([]Embedding, error) {
+	if len(r.Texts) == 0 {
+		return nil, ctx.Err()
+	}
+	turn, err := l.scheduler.admit(l, r.Priority)
+	if err != nil {
+		return nil, err
+	}
+	c := newCall(ctx, r, l.info.Dimensions, turn)
+	err = l.submit(c, r.Texts)
+	l.scheduler.submitted()
+	if err == nil {
+		err = c.wait()
+	}
+	if err != nil {
+		c.fail(err)
+		l.scheduler.forget(l, c)
+		return nil, err
+	}
+	return c.results, nil
+}
+
+// submit tokenizes texts and queues them, a batch's worth at a time, so that
+// devices start on the first while the last are tokenized.
+func (l *lane) submit(c *call, texts []string) error {
+	e := l.scheduler.encodings.Get().(*tokenizer.Encoding)
+	defer l.scheduler.encodings.Put(e)
+	items, tokens := make([]item, 0, min(len(texts), 64)), 0
+	for i, text := range texts {
+		if c.over() {
+			return nil // wait sees why
+		}
+		if err := l.tokenize(c, e, text); err != nil {
+			return fmt.Errorf("tokenizing text %d: %w", i, err)
+		}
+		c.results[i].Tokens, c.results[i].Truncated = e.Len(), e.Truncated()
+		items = append(items, newItem(c, i, e))
+		if tokens += e.Len(); tokens >= l.scheduler.options.BatchTokens || i == len(texts)-1 {
+			if err := l.scheduler.enqueue(l, c, items); err != nil {
+				return err
+			}
+			items, tokens = items[:0], 0
+		}
+	}
+	return nil
+}
+
+// tokenize takes a slot for one text only: a long call keeps no other waiting.
+func (l *lane) tokenize(c *call, e *tokenizer.Encoding, text string) error {
+	select {
+	case l.scheduler.tokenizing <- struct{}{}:
+		defer func() { <-l.scheduler.tokenizing }()
+	case <-c.ctx.Done():
+		return c.ctx.Err()
+	}
+	return l.tokenizer.Encode(e, text, tokenizer.Options{MaxLength: l.info.MaxTokens})
+}
+
+// newItem copies the ids, as e is reused.
+func newItem(c *call, text int, e *tokenizer.Encoding) item {
+	both := make([]int32, 2*e.Len())
+	ids, types := both[:e.Len():e.Len()], both[e.Len():]
+	copy(ids, e.IDs)
+	copy(types, e.TypeIDs)
+	return item{c, text, ids, types}
+}
+
+// prepare tops up the batches that run next.
+func (l *lane) prepare() {
+	for p := range l.classes {
+		c := &l.classes[p]
+		c.prepared.fill(&c.queue, l.scheduler.options.BatchTokens)
+	}
+}
+
+// waits reports whether a batch of the priority is ready.
+func (l *lane) waits(p Priority) bool { return len(l.classes[p].prepared.items) > 0 }
+
+// runs reports whether processor p has a device of l's that works.
+func (l *lane) runs(p int) bool { return p < len(l.devices) && l.devices[p].sick == nil }
+
+// working counts the devices in use.
+func (l *lane) working() (n int) {
+	for _, d := range l.devices {
+		if d.sick == nil {
+			n++
+		}
+	}
+	return n
+}
+
+// drain estimates how long a newcomer of the priority would wait.
+func (l *lane) drain(p Priority) time.Duration {
+	tokens := l.classes[Interactive].tokens
+	if p == Bulk {
+		tokens += l.classes[Bulk].tokens
+	}
+	return l.speed.time(tokens, max(1, l.working()))
+}
+
+// speed is a moving average over the last batches of one device.
+type speed struct{ tokens, seconds float64 }
+
+const speedDecay = .9 // what a batch leaves of those before it
+
+func (v *speed) add(tokens int, took time.Duration) {
+	v.tokens = v.tokens*speedDecay + float64(tokens)
+	v.seconds = v.seconds*speedDecay + took.Seconds()
+}
+
+// time is what a number of devices need for tokens; a second if nothing is known.
+func (v *speed) time(tokens, devices int) time.Duration {
+	if v.seconds == 0 {
+		return time.Second
+	}
+	seconds := float64(tokens) / float64(devices) * v.seconds / v.tokens
+	return time.Duration(math.Min(seconds, time.Hour.Seconds()) * float64(time.Second))
+}

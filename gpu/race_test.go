@@ -1,0 +1,5 @@
+//go:build race
+
+package gpu
+
+func init() { raceEnabled = true }

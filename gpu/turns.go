@@ -1,0 +1,215 @@
+package gpu
+
+import (
+	"context"
+	"slices"
+	"time"
+)
+
+// What is here decides who waits and who runs, under the scheduler's lock.
+
+// admit lets a call in, or says why not. It returns the call's turn.
+func (s *Scheduler) admit(l *lane, p Priority) (turn int, err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if err := s.unusable(l); err != nil {
+		return 0, err
+	}
+	if s.full(l, p) {
+		return 0, &OverloadedError{Drain: l.drain(p)}
+	}
+	s.submitting++
+	return s.bulkTurns - s.bulkRuns, nil // the one that runs delays it
+}
+
+func (s *Scheduler) full(l *lane, p Priority) bool {
+	return l.classes[p].tokens >= s.options.QueueTokens
+}
+
+// submitted notes that a call that was let in will enqueue no more.
+func (s *Scheduler) submitted() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.submitting--; s.closed {
+		s.changed.Broadcast()
+	}
+}
+
+// enqueue lets texts wait, when there is room.
+func (s *Scheduler) enqueue(l *lane, c *call, items []item) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.full(l, c.priority) {
+		s.awaitRoom(l, c)
+	}
+	if s.hopeless(l) {
+		return ErrClosed
+	}
+	for _, it := range items {
+		s.entered(l, it)
+		l.classes[c.priority].queue.push(it)
+	}
+	s.changed.Broadcast()
+	return nil
+}
+
+// awaitRoom returns when there is room, or nothing to wait for.
+func (s *Scheduler) awaitRoom(l *lane, c *call) {
+	defer context.AfterFunc(c.ctx, func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.room.Broadcast()
+	})()
+	for s.full(l, c.priority) && !c.over() && !s.hopeless(l) {
+		s.room.Wait()
+	}
+}
+
+// hopeless reports whether nothing of l's will run any more.
+func (s *Scheduler) hopeless(l *lane) bool {
+	return s.closed && (s.abandoned || l.working() == 0)
+}
+
+// entered and left keep count of what waits.
+func (s *Scheduler) entered(l *lane, it item) {
+	if it.call.priority == Interactive && it.call.turn < s.bulkTurns {
+		s.delayed++
+	}
+	s.count(l, it.call.priority, 1, len(it.ids))
+}
+
+func (s *Scheduler) left(l *lane, it item) {
+	if it.call.priority == Interactive && it.call.turn < s.bulkTurns {
+		s.delayed--
+	}
+	s.count(l, it.call.priority, -1, -len(it.ids))
+}
+
+func (s *Scheduler) count(l *lane, p Priority, texts, tokens int) {
+	l.classes[p].texts += texts
+	l.classes[p].tokens += tokens
+	s.options.Hooks.Queue(l.info.Model, p, l.classes[p].tokens)
+}
+
+// forget takes out the texts of a call that is over.
+func (s *Scheduler) forget(l *lane, c *call) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, it := range l.classes[c.priority].queue.remove(c) {
+		s.left(l, it)
+	}
+	s.wanted(l, c.priority)
+	s.room.Broadcast()
+}
+
+// next waits until processor p has something to do, and returns the batch with
+// its model; nil when the scheduler is closed and nothing waits. The batch is
+// swapped for spare.
+func (s *Scheduler) next(p int, spare *batch) (*lane, Priority, *batch) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for {
+		for _, l := range s.lanes {
+			l.prepare()
+		}
+		if l, priority := s.choose(p); l != nil {
+			return l, priority, s.begin(p, l, priority, spare)
+		}
+		if s.closed && s.submitting == 0 && !s.waits() {
+			s.changed.Broadcast()
+			return nil, 0, nil
+		}
+		s.changed.Wait()
+	}
+}
+
+func (s *Scheduler) waits() bool {
+	return slices.ContainsFunc(s.lanes, func(l *lane) bool { return l.waits(Interactive) || l.waits(Bulk) })
+}
+
+// choose returns whose turn it is on processor p: the priority decides, then
+// which model has waited longest. nil: nobody's, or p is not free.
+func (s *Scheduler) choose(p int) (chosen *lane, priority Priority) {
+	if s.processors[p].lane != nil {
+		return nil, 0
+	}
+	priority = Interactive
+	if s.streak >= bulkShare && s.delayed == 0 {
+		priority = Bulk
+	}
+	for range 2 {
+		for _, l := range s.lanes {
+			if l.runs(p) && s.wanted(l, priority) && (chosen == nil || l.served < chosen.served) {
+				chosen = l
+			}
+		}
+		if chosen != nil {
+			return chosen, priority
+		}
+		priority = 1 - priority
+	}
+	return nil, 0
+}
+
+// wanted takes out of the prepared batch what nobody waits for any more, fills
+// the gaps, and reports whether there is anything to run.
+func (s *Scheduler) wanted(l *lane, p Priority) bool {
+	b := l.classes[p].prepared
+	for b.keep(func(it item) bool { return !it.call.over() || s.drop(l, it) }) {
+		l.prepare()
+	}
+	return l.waits(p)
+}
+
+func (s *Scheduler) drop(l *lane, it item) bool {
+	s.left(l, it)
+	return false
+}
+
+// begin takes the prepared batch.
+func (s *Scheduler) begin(p int, l *lane, priority Priority, spare *batch) *batch {
+	now := time.Now()
+	b := l.classes[priority].prepared
+	spare.reset()
+	l.classes[priority].prepared = spare
+	for _, it := range b.items {
+		s.left(l, it)
+		s.options.Hooks.Wait(l.info.Model, priority, now.Sub(it.call.arrived))
+	}
+	s.processors[p] = processor{lane: l, since: now}
+	s.batches++
+	l.served = s.batches
+	if priority == Bulk {
+		s.bulkTurn()
+	} else {
+		s.streak++
+	}
+	s.changed.Broadcast()
+	s.room.Broadcast()
+	return b
+}
+
+// bulkTurn notes that a bulk batch begins, which delays all that wait.
+func (s *Scheduler) bulkTurn() {
+	s.bulkTurns++
+	s.bulkRuns++
+	s.streak, s.delayed = 0, 0
+	for _, l := range s.lanes {
+		s.delayed += l.classes[Interactive].texts
+	}
+}
+
+// end frees the processor of a run. What a failed one took says nothing of the
+// device's speed.
+func (s *Scheduler) end(r *run, tokens int, took time.Duration, err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if err == nil {
+		r.lane.speed.add(tokens, took)
+	}
+	if r.priority == Bulk {
+		s.bulkRuns--
+	}
+	s.processors[r.processor] = processor{}
+	s.changed.Broadcast()
+}

@@ -1,0 +1,218 @@
+package gpu
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+const ms = time.Millisecond
+
+// A query that comes while a bulk job runs waits for the batch in progress and
+// no other, however much of the job waits, and even if the next is prepared.
+func TestInteractiveGoesFirst(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := &fakeDevice{perToken: ms}
+		s, stop := start(t, Options{BatchTokens: 10}, d)
+		defer stop()
+		began := time.Now()
+		bulk := embed(t.Context(), s, Request{Texts: repeat(text(5), 100), Priority: Bulk})
+		time.Sleep(35 * ms) // in the middle of the fourth batch
+		query := <-embed(t.Context(), s, Request{Texts: []string{text(4)}})
+		require.NoError(t, query.err)
+		require.Equal(t, 44*ms, query.at.Sub(began))
+		require.NoError(t, (<-bulk).err)
+		require.Equal(t, []int{4}, d.seen()[4])
+		require.Equal(t, 504*ms, time.Since(began), "the device is never idle")
+	})
+}
+
+// With queries coming all the time bulk gets a batch after every four of
+// theirs, and no query has two bulk batches between its arrival and its answer.
+func TestBulkDoesNotStarve(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := &fakeDevice{perToken: ms}
+		s, stop := start(t, Options{BatchTokens: 10}, d)
+		defer stop()
+		bulk := embed(t.Context(), s, Request{Texts: repeat(text(9), 10), Priority: Bulk})
+		var wg sync.WaitGroup
+		for range 3 { // closed loops, whose texts do not fit in one batch together
+			wg.Go(func() {
+				for range 40 {
+					before := time.Now()
+					if _, err := s.Embed(t.Context(), Request{Texts: []string{text(8)}}); err != nil {
+						t.Error(err)
+					}
+					if took := time.Since(before); took > (9+3*8)*ms {
+						t.Errorf("a query took %v: more than its rivals and one bulk batch", took)
+					}
+				}
+			})
+		}
+		require.NoError(t, (<-bulk).err)
+		var between []int
+		for _, lengths := range d.seen() {
+			if lengths[0] == 9 {
+				between = append(between, 0)
+			} else if len(between) > 0 {
+				between[len(between)-1]++
+			}
+		}
+		require.Len(t, between, 10)
+		for _, n := range between[:9] {
+			require.GreaterOrEqual(t, n, bulkShare)
+			require.LessOrEqual(t, n, bulkShare+1, "%v", between)
+		}
+		wg.Wait()
+	})
+}
+
+// The same under random load, seen from outside: between a query's arrival and
+// its answer at most one bulk batch was in progress on each device.
+func TestNoQueryWaitsForTwoBulkBatches(t *testing.T) {
+	seed := uint64(time.Now().UnixNano())
+	for round := range uint64(20) {
+		synctest.Test(t, func(t *testing.T) {
+			r := rand.New(rand.NewPCG(seed, round))
+			log := &intervals{interactive: idOf(t, "a")}
+			d := &fakeDevice{onRun: log.run}
+			s, stop := start(t, Options{BatchTokens: 16}, d)
+			defer stop()
+			var calls sync.WaitGroup
+			for range 200 {
+				time.Sleep(time.Duration(r.IntN(12)) * ms)
+				request := Request{Texts: repeat(textOf("x", 2+r.IntN(14)), 1+r.IntN(4)), Priority: Bulk}
+				if r.IntN(2) == 0 {
+					request = Request{Texts: repeat(textOf("a", 3+r.IntN(12)), 1+r.IntN(3))}
+				}
+				calls.Go(func() {
+					from := time.Now()
+					if _, err := s.Embed(t.Context(), request); err != nil {
+						t.Error(err)
+					}
+					if n := log.bulkWithin(from, time.Now()); request.Priority == Interactive && n > 1 {
+						t.Errorf("%d bulk batches while a query waited, seed %d", n, seed)
+					}
+				})
+			}
+			calls.Wait()
+			require.Positive(t, log.bulkWithin(time.Time{}, time.Now()))
+		})
+	}
+}
+
+// intervals is when batches of bulk texts (those without the word a) ran.
+type intervals struct {
+	interactive int32 // the word's id
+
+	mu   sync.Mutex
+	bulk [][2]time.Time
+}
+
+func (v *intervals) run(b *Batch) error {
+	from := time.Now()
+	time.Sleep(time.Duration(b.Tokens()) * ms)
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if !slices.Contains(b.IDs, v.interactive) {
+		v.bulk = append(v.bulk, [2]time.Time{from, time.Now()})
+	}
+	return nil
+}
+
+// bulkWithin counts the bulk batches that ran at some time in (from, to).
+func (v *intervals) bulkWithin(from, to time.Time) (n int) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	for _, b := range v.bulk {
+		if b[0].Before(to) && b[1].After(from) {
+			n++
+		}
+	}
+	return n
+}
+
+// Calls of one priority take turns: a short one is not behind a long one.
+func TestCallsTakeTurns(t *testing.T) {
+	for _, p := range []Priority{Interactive, Bulk} {
+		synctest.Test(t, func(t *testing.T) {
+			d := &fakeDevice{perToken: ms}
+			s, stop := start(t, Options{BatchTokens: 12}, d)
+			defer stop()
+			began := time.Now()
+			long := embed(t.Context(), s, Request{Texts: repeat(text(3), 40), Priority: p})
+			synctest.Wait()
+			short := embed(t.Context(), s, Request{Texts: repeat(text(4), 3), Priority: p})
+			// One batch runs, one is prepared, and two are shared.
+			require.LessOrEqual(t, (<-short).at.Sub(began), 4*12*ms)
+			require.Greater(t, (<-long).at.Sub(began), 100*ms)
+		})
+	}
+}
+
+// A long queue makes batches of one bucket, and runs all of them.
+func TestLongQueuesAreBucketed(t *testing.T) {
+	seed := uint64(time.Now().UnixNano())
+	synctest.Test(t, func(t *testing.T) {
+		d := &fakeDevice{perToken: ms}
+		s, stop := start(t, Options{BatchTokens: 128}, d)
+		defer stop()
+		r := rand.New(rand.NewPCG(seed, 0))
+		texts := make([]string, 1000)
+		for i := range texts {
+			texts[i] = text(2 + r.IntN(63))
+		}
+		first := embed(t.Context(), s, Request{Texts: []string{text(64), text(64)}, Priority: Bulk})
+		synctest.Wait()
+		got, err := s.Embed(t.Context(), Request{Texts: texts, Priority: Bulk})
+		require.NoError(t, err)
+		require.NoError(t, (<-first).err)
+		for i := range texts {
+			require.Equal(t, float32(len(texts[i])/2+2), got[i].Vector[0], "seed %d", seed)
+		}
+		mixed := 0
+		for _, lengths := range d.seen() {
+			for _, n := range lengths {
+				if bucketOf(n) != bucketOf(lengths[0]) {
+					mixed++
+					break
+				}
+			}
+		}
+		require.Less(t, mixed, len(d.seen())/10, "seed %d", seed)
+	})
+}
+
+// What waits is counted, and what ran is reported.
+func TestHooks(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var log []string
+		var mu sync.Mutex
+		note := func(format string, a ...any) {
+			mu.Lock()
+			defer mu.Unlock()
+			log = append(log, fmt.Sprintf(format, a...))
+		}
+		const name = "bert_e2e_wordpiece_cased"
+		s, stop := start(t, Options{BatchTokens: 8, Hooks: Hooks{
+			Queue: func(m string, p Priority, tokens int) { require.Equal(t, name, m); note("%v queue %d", p, tokens) },
+			Wait:  func(_ string, p Priority, waited time.Duration) { note("%v wait %v", p, waited) },
+			Batch: func(_ string, p Priority, texts, tokens int, took time.Duration) {
+				note("%v batch %d %d %v", p, texts, tokens, took)
+			},
+		}}, &fakeDevice{perToken: ms})
+		_, err := s.Embed(t.Context(), Request{Texts: []string{text(4), text(5)}, Priority: Bulk})
+		require.NoError(t, err)
+		stop()
+		require.Equal(t, []string{
+			"bulk queue 4", "bulk queue 9", "bulk queue 5", "bulk wait 0s", "bulk batch 1 4 4ms",
+			"bulk queue 0", "bulk wait 4ms", "bulk batch 1 5 5ms",
+		}, log)
+	})
+}

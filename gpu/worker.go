@@ -1,0 +1,158 @@
+package gpu
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime/debug"
+	"time"
+)
+
+// worker runs batches on one processor, taking turns with another worker.
+type worker struct {
+	scheduler *Scheduler
+	processor int
+	spare     *batch
+	part      *batch // of a batch that failed
+}
+
+// run is one batch under way.
+type run struct {
+	*worker
+	lane     *lane
+	device   *device
+	priority Priority
+}
+
+func (w *worker) work(ctx context.Context) {
+	for {
+		l, p, b := w.scheduler.next(w.processor, w.spare)
+		if b == nil {
+			return
+		}
+		r := &run{w, l, l.devices[w.processor], p}
+		r.do(ctx, b)
+		b.reset()
+		w.spare = b
+	}
+}
+
+// do has b run and frees the processor before it delivers: the next batch need
+// not wait for that.
+func (r *run) do(ctx context.Context, b *batch) {
+	began := time.Now()
+	err := r.try(ctx, b)
+	took := time.Since(began)
+	if err != nil {
+		r.diagnose(ctx, b, err)
+	}
+	r.scheduler.end(r, b.input.Tokens(), took, err)
+	if err == nil {
+		r.scheduler.options.Hooks.Batch(r.lane.info.Model, r.priority, len(b.items), b.input.Tokens(), took)
+		r.deliver(b)
+	}
+}
+
+// try runs b on the device. It fails if no text's vectors are numbers, which
+// says more of the device than of the texts.
+func (r *run) try(ctx context.Context, b *batch) error {
+	if err := r.call(ctx, &b.input, b.output(r.lane.info.Dimensions)); err != nil {
+		return err
+	}
+	for i := range b.items {
+		if b.sound(i, r.lane.info.Dimensions) {
+			return nil
+		}
+	}
+	return fmt.Errorf("%w: %w", ErrDevice, errNotFinite)
+}
+
+// call has the device fill out, in the time it has for that.
+func (r *run) call(ctx context.Context, input *Batch, out Output) error {
+	ctx, cancel := context.WithTimeout(ctx, r.scheduler.options.BatchTime)
+	defer cancel()
+	return r.device.run(ctx, input, out)
+}
+
+// run turns a panic into an error.
+func (d *device) run(ctx context.Context, input *Batch, out Output) (err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			err = fmt.Errorf("%w: panic: %v\n%s", ErrDevice, r, debug.Stack())
+		}
+	}()
+	if err := d.Run(ctx, input, out); err != nil {
+		return fmt.Errorf("%w: %w", ErrDevice, err)
+	}
+	return nil
+}
+
+// deliver hands out the vectors of a batch that ran. A text whose vectors are
+// not numbers fails alone.
+func (r *run) deliver(b *batch) {
+	for i, it := range b.items {
+		if !b.sound(i, r.lane.info.Dimensions) {
+			r.fail(it, fmt.Errorf("%w: %w", ErrDevice, errNotFinite))
+			continue
+		}
+		pooled, tokens := b.vectors(i, r.lane.info.Dimensions)
+		it.call.deliver(it.text, pooled, tokens)
+	}
+}
+
+func (r *run) fail(it item, err error) {
+	it.call.fail(fmt.Errorf("embedding text %d: %w", it.text, err))
+}
+
+// diagnose delivers what it can of a batch that failed. If the device fails a
+// harmless batch too, it is the device: the batch's texts fail, and the device
+// is retired. Otherwise it is a text.
+func (r *run) diagnose(ctx context.Context, b *batch, err error) {
+	if ctx.Err() != nil {
+		r.failAll(b.items, ErrClosed)
+		return
+	}
+	r.scheduler.options.Hooks.Failure(r.lane.info.Model, r.processor, err)
+	if probe := r.probe(ctx); probe != nil {
+		r.scheduler.retire(r, probe)
+		r.failAll(b.items, err)
+		return
+	}
+	r.isolate(ctx, b.items, err)
+}
+
+func (r *run) failAll(items []item, err error) {
+	for _, it := range items {
+		r.fail(it, err)
+	}
+}
+
+// isolate runs the halves of texts that failed together on their own, until
+// those that fail are alone, or take too long. n texts take 2n - 2 runs at most,
+// and at most log2(n) times as long as a batch of all.
+func (r *run) isolate(ctx context.Context, items []item, err error) {
+	if len(items) == 1 || errors.Is(err, context.DeadlineExceeded) {
+		r.failAll(items, err)
+		return
+	}
+	for _, half := range [][]item{items[:len(items)/2], items[len(items)/2:]} {
+		r.part.set(half)
+		if err := r.try(ctx, r.part); err != nil {
+			r.isolate(ctx, half, err)
+		} else {
+			r.deliver(r.part)
+		}
+	}
+}
+
+// probe sees whether the device can do a word.
+func (r *run) probe(ctx context.Context) error {
+	out := Output{Pooled: make([]float32, r.lane.info.Dimensions)}
+	if err := r.call(ctx, &r.lane.probe, out); err != nil {
+		return err
+	}
+	if !finite(out.Pooled) {
+		return fmt.Errorf("%w: %w", ErrDevice, errNotFinite)
+	}
+	return nil
+}

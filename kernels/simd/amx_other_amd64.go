@@ -1,0 +1,5 @@
+//go:build !linux
+
+package simd
+
+func hasAMX() bool { return false }

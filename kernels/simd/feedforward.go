@@ -1,0 +1,89 @@
+package simd
+
+import "unsafe"
+
+// A block is the columns that a rotation mixes.
+const (
+	blockColumns = 128
+	blockBytes   = 4 * blockColumns
+	cacheLine    = 64
+)
+
+// FeedForwardScratch is the memory that one goroutine needs for FeedForward.
+type FeedForwardScratch struct {
+	products Scratch
+	inner    Rows
+	middle   []byte
+	peaks    []float32 // 16 a row
+	row      []float32
+}
+
+// FeedForward computes rows [from, to) of activate(x·up + bias)·down + bias
+// into the rows of out. gelu is for activations other than ref.GELU, or nil.
+// Between the two products 8-bit numbers are rotated. Few rows at a time go
+// through both, while what lies between them is in cache.
+func (s *Set) FeedForward(out []float32, x *Rows, up, down *Weights, from, to int, other func([]float32), scratch *FeedForwardScratch) {
+	scratch.inner.Reset(up.number, s.narrow.stripRows, up.Columns)
+	for ; from < to; from += s.narrow.stripRows {
+		rows := min(s.narrow.stripRows, to-from)
+		s.up(x, up, from, from+rows, other, scratch)
+		s.Product(out[:rows*down.Columns], &scratch.inner, down, 0, rows, false, &scratch.products)
+		out = out[rows*down.Columns:]
+	}
+}
+
+// up sets the inner rows.
+func (s *Set) up(x *Rows, w *Weights, from, to int, other func([]float32), scratch *FeedForwardScratch) {
+	switch {
+	case other == nil && w.number == BF16:
+		s.ProductBF16(&scratch.inner, 0, x, w, from, to, true, &scratch.products)
+	case other == nil && s.narrow.finishRotated != nil && w.Columns%blockColumns == 0:
+		s.upRotated(x, w, from, to, scratch)
+	default:
+		s.upByPasses(x, w, from, to, other, scratch)
+	}
+}
+
+// upByPasses goes through float32 rows.
+func (s *Set) upByPasses(x *Rows, w *Weights, from, to int, other func([]float32), scratch *FeedForwardScratch) {
+	n := (to - from) * w.Columns
+	scratch.middle, scratch.row = growBytes(scratch.middle, 4*n), growFloats(scratch.row, w.Columns)
+	middle := at[float32](unsafe.Pointer(&scratch.middle[0]), 0, n)
+	s.Product(middle, x, w, from, to, other == nil, &scratch.products)
+	if other != nil {
+		other(middle)
+	}
+	s.SetRows(&scratch.inner, middle, 0, to-from, true, scratch.row)
+}
+
+// upRotated activates and rotates a block of columns as soon as it is there;
+// then the rows' magnitudes are known, and all is rounded.
+func (s *Set) upRotated(x *Rows, w *Weights, from, to int, scratch *FeedForwardScratch) {
+	x.check(w, from, to)
+	rows := to - from
+	ld := w.Columns*4 + cacheLine // an odd number of lines: rows fall into different sets
+	scratch.middle, scratch.peaks = growBytes(scratch.middle, rows*ld), growFloats(scratch.peaks, rows*16)
+	clear(scratch.peaks)
+	sums, _ := scratch.products.strip()
+	d := x.dot(w, from, rows, sums)
+	d.ldc, d.panel = blockBytes, blockColumns/panelColumns
+	f := rotatedArgs{acc: sums, ldAcc: blockBytes, ldOut: ld, rows: rows, rowScale: &x.scale[from], peaks: &scratch.peaks[0]}
+	for column := 0; column < w.Columns; column += blockColumns {
+		d.b = unsafe.Pointer(&w.data[column*w.stride])
+		s.narrow.int8Dot(&d)
+		f.offset, f.scale, f.bias = &w.offset[column], &w.scale[column], &w.bias[column]
+		f.out = unsafe.Pointer(&scratch.middle[column*4])
+		s.narrow.finishRotated(&f)
+	}
+	inner := &scratch.inner
+	s.narrow.quantizePeaks(&peaksArgs{q: &inner.data[0], ldq: inner.stride, scale: &inner.scale[0],
+		x: (*float32)(unsafe.Pointer(&scratch.middle[0])), ldx: ld, peaks: &scratch.peaks[0], columns: w.Columns, rows: rows})
+}
+
+// growFloats returns n numbers, whose values are undefined.
+func growFloats(s []float32, n int) []float32 {
+	if cap(s) < n {
+		return make([]float32, n)
+	}
+	return s[:n]
+}

@@ -1,0 +1,226 @@
+package simd
+
+import "unsafe"
+
+// narrowSet is the kernels on 8- and 16-bit numbers of one instruction set.
+type narrowSet struct {
+	int8Dot, bf16Dot func(*dotArgs)
+	finish           [3][2][2]func(*finishArgs) // by source, activation and output
+	quantize         func(r *Rows, from int, x []float32, rotated bool, scratch []float32)
+	roundRows        func(r *Rows, from int, x []float32)
+	addNorm          func(*normArgs)
+	add              func(*addArgs)
+	exponentials     func(*exponentialArgs)
+	packKeys         func(*packArgs)
+	packValues       func(*packArgs)
+	stripRows        int                // rows of a product whose inputs and sums fit the first-level cache
+	finishRotated    func(*rotatedArgs) // nil where there is none, as quantizePeaks
+	quantizePeaks    func(*peaksArgs)
+}
+
+// What a finish begins with, and what it writes.
+const (
+	fromInt8 = iota
+	fromBF16
+	fromScaled
+
+	toFloat = 0
+	toBF16  = 1
+
+	linear = 0
+	gelu   = 1
+)
+
+// The kernels' arguments; lengths of rows, named ld…, are in bytes.
+type (
+	// dotArgs: sums c of rows × panels · 32 columns, of a's rows and b's panels
+	// in units of 4 bytes of depth. Rows of a and c may be touched up to a
+	// multiple of 16.
+	dotArgs struct {
+		c     unsafe.Pointer
+		ldc   int
+		a     unsafe.Pointer
+		lda   int
+		b     unsafe.Pointer
+		units int
+		rows  int
+		panel int // panels
+	}
+
+	// finishArgs: out = rowScale·(acc + offset)·scale + bias, as far as the
+	// source has them, activated and rounded; 32 columns.
+	finishArgs struct {
+		acc         unsafe.Pointer
+		ldAcc       int
+		out         unsafe.Pointer
+		ldOut       int
+		rows        int
+		rowScale    *float32
+		offset      *int32
+		scale, bias *float32
+	}
+
+	// quantizeArgs: q and scale of rows of x; scratch holds one row.
+	quantizeArgs struct {
+		q          *byte
+		ldq        int
+		scale      *float32
+		x, scratch *float32
+		columns    int
+		rows       int
+	}
+
+	// rotatedArgs: GELU of finishArgs' out from integers, rotated as ref.Rotate
+	// does it; 128 columns. peaks holds 16 numbers a row, whose largest is
+	// raised to the largest magnitude.
+	rotatedArgs struct {
+		acc         unsafe.Pointer
+		ldAcc       int
+		out         unsafe.Pointer
+		ldOut       int
+		rows        int
+		rowScale    *float32
+		offset      *int32
+		scale, bias *float32
+		peaks       *float32
+	}
+
+	// peaksArgs: q and scale of rows of x, ldx apart, whose largest magnitudes
+	// are known.
+	peaksArgs struct {
+		q       *byte
+		ldq     int
+		scale   *float32
+		x       *float32
+		ldx     int
+		peaks   *float32
+		columns int
+		rows    int
+	}
+
+	// normArgs: x + y, normalised, to x. inverse is 1/columns.
+	normArgs struct {
+		x, y, gain, bias *float32
+		columns, rows    int
+		epsilon, inverse float32
+	}
+
+	// addArgs: n elements from src to dst, or added to it.
+	addArgs struct {
+		dst, src unsafe.Pointer
+		n        int
+	}
+
+	// exponentialArgs: p = 2^(scale·(s − max s)) and the inverse of its sum, by
+	// rows of keys scores.
+	exponentialArgs struct {
+		p          *uint16
+		ldp        int
+		s          *float32
+		lds        int
+		keys, rows int
+		inverse    *float32
+		scale      float32
+	}
+
+	// packArgs: rows × columns bfloat16 numbers, ld apart, to panels.
+	packArgs struct {
+		dst, src      *uint16
+		ld            int
+		rows, columns int
+	}
+)
+
+// Scratch is the memory that one goroutine needs for products.
+type Scratch struct {
+	sums []byte // one strip, and in it what lies beyond the last column
+	edge []byte
+}
+
+// maxStripRows is the most that any set's stripRows is.
+const maxStripRows = 48
+
+func (s *Scratch) strip() (sums, edge unsafe.Pointer) {
+	if s.sums == nil {
+		s.sums = alignedBytes(maxStripRows * blockBytes)
+		s.edge = alignedBytes(maxStripRows * panelBytes)
+	}
+	return unsafe.Pointer(&s.sums[0]), unsafe.Pointer(&s.edge[0])
+}
+
+// Product computes rows [from, to) of x·w + bias, with GELU applied if asked,
+// into the rows of out, w.Columns apart.
+func (s *Set) Product(out []float32, x *Rows, w *Weights, from, to int, activate bool, scratch *Scratch) {
+	out = out[:(to-from)*w.Columns]
+	s.product(unsafe.Pointer(unsafe.SliceData(out)), 4, w.Columns, x, w, from, to, activate, toFloat, scratch)
+}
+
+// ProductBF16 is Product rounded to bfloat16, into the rows of out from at on,
+// which has w's columns as its depth.
+func (s *Set) ProductBF16(out *Rows, at int, x *Rows, w *Weights, from, to int, activate bool, scratch *Scratch) {
+	if out.number != BF16 || out.depth != w.Columns {
+		panic("simd: rows do not fit the product")
+	}
+	numbers := out.BF16(at, at+to-from)
+	s.product(unsafe.Pointer(unsafe.SliceData(numbers)), 2, out.Stride(), x, w, from, to, activate, toBF16, scratch)
+}
+
+func (s *Set) product(out unsafe.Pointer, size, stride int, x *Rows, w *Weights, from, to int, activate bool, form int, scratch *Scratch) {
+	x.check(w, from, to)
+	dot, finish := s.narrow.dotAndFinish(w.number, activate, form)
+	sums, edge := scratch.strip()
+	for ; from < to; from += s.narrow.stripRows {
+		rows := min(s.narrow.stripRows, to-from)
+		d := x.dot(w, from, rows, sums)
+		f := finishArgs{acc: sums, ldAcc: panelBytes, ldOut: stride * size, rows: rows, rowScale: &x.scale[from]}
+		for column := 0; column < w.Columns; column += panelColumns {
+			d.b = unsafe.Pointer(&w.data[column*w.stride])
+			dot(&d)
+			f.offset, f.scale, f.bias = &w.offset[column], &w.scale[column], &w.bias[column]
+			f.out = unsafe.Add(out, column*size)
+			finishPanel(finish, f, min(panelColumns, w.Columns-column), size, edge)
+		}
+		out = unsafe.Add(out, rows*stride*size)
+	}
+}
+
+// check panics, as indexing would, where rows [from, to) cannot meet w.
+func (r *Rows) check(w *Weights, from, to int) {
+	if r.number != w.number || r.depth != w.Depth {
+		panic("simd: rows do not fit the weights")
+	}
+	_ = r.scale[from:to]
+}
+
+// dot is a product of some rows with one of w's panels.
+func (r *Rows) dot(w *Weights, from, rows int, sums unsafe.Pointer) dotArgs {
+	return dotArgs{c: sums, ldc: panelBytes, a: unsafe.Pointer(&r.data[from*r.stride]), lda: r.stride,
+		units: w.stride / unitBytes, rows: rows, panel: 1}
+}
+
+func (n *narrowSet) dotAndFinish(number Number, activate bool, form int) (dot func(*dotArgs), finish func(*finishArgs)) {
+	activation := linear
+	if activate {
+		activation = gelu
+	}
+	if number == Int8 {
+		return n.int8Dot, n.finish[fromInt8][activation][form]
+	}
+	return n.bf16Dot, n.finish[fromBF16][activation][form]
+}
+
+// finishPanel writes some columns, of size bytes each; those that are no whole
+// panel pass through the edge.
+func finishPanel(finish func(*finishArgs), f finishArgs, columns, size int, edge unsafe.Pointer) {
+	if columns == panelColumns {
+		finish(&f)
+		return
+	}
+	out, ldOut := f.out, f.ldOut
+	f.out, f.ldOut = edge, panelBytes
+	finish(&f)
+	for row := range f.rows {
+		from, to := unsafe.Add(edge, row*panelBytes), unsafe.Add(out, row*ldOut)
+		copy(unsafe.Slice((*byte)(to), columns*size), unsafe.Slice((*byte)(from), columns*size))
+	}
+}

@@ -1,0 +1,34 @@
+package simd
+
+import (
+	"unsafe"
+
+	"sluice/kernels/ref"
+)
+
+// AddNorm adds y to x, whose rows have gain's length, and normalises them as
+// ref.LayerNorm does, in float32.
+func (s *Set) AddNorm(x, y, gain, bias []float32, epsilon float64) {
+	columns := len(gain)
+	if len(x) == 0 {
+		return
+	}
+	if columns%64 != 0 || s.narrow.addNorm == nil {
+		ref.Add(x, y)
+		ref.LayerNorm(x, gain, bias, epsilon)
+		return
+	}
+	_, _ = y[:len(x)], bias[:columns]
+	s.narrow.addNorm(&normArgs{x: &x[0], y: &y[0], gain: &gain[0], bias: &bias[0], columns: columns,
+		rows: len(x) / columns, epsilon: float32(epsilon), inverse: 1 / float32(columns)})
+}
+
+// Add adds x to y, element by element.
+func (s *Set) Add(y, x []float32) {
+	x = x[:len(y)]
+	if len(y) == 0 || len(y)%16 != 0 || s.narrow.add == nil {
+		ref.Add(y, x)
+		return
+	}
+	s.narrow.add(&addArgs{dst: unsafe.Pointer(&y[0]), src: unsafe.Pointer(&x[0]), n: len(y)})
+}

@@ -1,0 +1,44 @@
+package model
+
+import (
+	"fmt"
+	"path/filepath"
+)
+
+// Prompts is what a model was trained to see before a text: by name, as in
+// "query", and the name of the one that is used where none is asked for.
+type Prompts struct {
+	ByName  map[string]string
+	Default string // empty: none
+}
+
+// Prompt finds a prompt; an empty name means the default one.
+func (p Prompts) Prompt(name string) (string, error) {
+	if name == "" {
+		name = p.Default
+	}
+	if name == "" {
+		return "", nil
+	}
+	prompt, ok := p.ByName[name]
+	if !ok {
+		return "", fmt.Errorf("%w %q", ErrUnknownPrompt, name)
+	}
+	return prompt, nil
+}
+
+func readPrompts(dir string) (Prompts, error) {
+	path := filepath.Join(dir, "config_sentence_transformers.json")
+	var file struct {
+		Prompts map[string]string `json:"prompts"`
+		Default string            `json:"default_prompt_name"`
+	}
+	if _, err := readJSON(path, &file); err != nil {
+		return Prompts{}, err
+	}
+	p := Prompts{ByName: file.Prompts, Default: file.Default}
+	if _, err := p.Prompt(""); err != nil {
+		return Prompts{}, fmt.Errorf("%s: %w: default_prompt_name: %w", path, ErrInvalid, err)
+	}
+	return p, nil
+}
