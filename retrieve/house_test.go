@@ -47,7 +47,10 @@ func (b *bagOfWords) Info() gpu.Info {
 	return gpu.Info{Model: "bag", Digest: "bag/1", Dimensions: dimensions, MaxTokens: 512, Precision: "f32"}
 }
 
-func (b *bagOfWords) Embed(_ context.Context, r gpu.Request) ([]gpu.Embedding, error) {
+func (b *bagOfWords) Embed(ctx context.Context, r gpu.Request) ([]gpu.Embedding, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.texts += len(r.Texts)
@@ -343,10 +346,12 @@ func (f *flaky) Flush(ctx context.Context) error {
 	return f.Index.Flush(ctx)
 }
 
-// meddler is a store that runs something before the engine reads from it.
+// meddler is a store that runs something before the engine reads from it, and
+// keeps whose content was read.
 type meddler struct {
 	store.Store
 	beforeRecords, beforeContent func()
+	read                         []uint32
 }
 
 func (m *meddler) Records(ctx context.Context, collection uint32, ordinals []uint32) (map[uint32]store.Record, error) {
@@ -356,6 +361,7 @@ func (m *meddler) Records(ctx context.Context, collection uint32, ordinals []uin
 
 func (m *meddler) Content(ctx context.Context, collection, ordinal uint32, withVectors bool) (store.Content, error) {
 	once(&m.beforeContent)
+	m.read = append(m.read, ordinal)
 	return m.Store.Content(ctx, collection, ordinal, withVectors)
 }
 
