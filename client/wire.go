@@ -14,13 +14,15 @@ import (
 
 // CollectionSettings is the body of PUT /v1/collections/{c}.
 type CollectionSettings struct {
-	Analyzer string `json:"analyzer,omitempty"` // "english" (default), …
+	Analyzer   string `json:"analyzer,omitempty"`    // "english" (default), …
+	TokenCodes *bool  `json:"token_codes,omitempty"` // keep token codes for late interaction; default true
 }
 
 // Collection is what PUT and GET /v1/collections/{c} answer.
 type Collection struct {
 	Name       string    `json:"name"`
 	Analyzer   string    `json:"analyzer"`
+	TokenCodes bool      `json:"token_codes"`
 	Model      string    `json:"model"`
 	Dimensions int       `json:"dimensions"`
 	Created    time.Time `json:"created"`
@@ -100,7 +102,8 @@ type Scope struct {
 type SearchRequest struct {
 	Query    string `json:"query"`
 	K        int    `json:"k,omitempty"`        // default 10, at most 100
-	Strategy string `json:"strategy,omitempty"` // "sparse", "dense", "hybrid"; none: the server's choice
+	Strategy string `json:"strategy,omitempty"` // "sparse", "dense", "hybrid", "hybrid-late"; none: the server's choice
+	Fusion   string `json:"fusion,omitempty"`   // "rrf", "score", with the hybrid strategies; none: the server's choice
 	Scope    *Scope `json:"scope,omitempty"`
 	Explain  bool   `json:"explain,omitempty"`
 }
@@ -133,7 +136,8 @@ type SearchResult struct {
 	Explain  *Explain `json:"explain,omitempty"`
 }
 
-// Explain holds a result's rank (1-based) and score in each leg that found it.
+// Explain holds a result's rank (1-based) and score in each leg that found it,
+// and in late interaction ("late") where the strategy has it.
 type Explain struct {
 	Legs map[string]LegExplain `json:"legs"`
 }

@@ -6,6 +6,8 @@ import (
 
 	"github.com/RoaringBitmap/roaring/v2"
 	"github.com/cedar-policy/cedar-go"
+
+	"sluice/filter/lru"
 )
 
 // Budgets of the caches of one collection, in bytes.
@@ -21,7 +23,7 @@ const (
 // branch off the same one never mean different classes by the same id.
 type ledger struct {
 	nextClass atomic.Uint32
-	verdicts  *lru[verdictsKey, *verdicts]
+	verdicts  *lru.Cache[verdictsKey, *verdicts]
 }
 
 // verdictsKey: the principal digest holds the tenant, the policies' digest
@@ -35,11 +37,11 @@ type verdicts struct {
 }
 
 func newLedger() *ledger {
-	return &ledger{verdicts: newLRU[verdictsKey, *verdicts](verdictsBudget)}
+	return &ledger{verdicts: lru.New[verdictsKey, *verdicts](verdictsBudget)}
 }
 
 func (l *ledger) of(key verdictsKey) *verdicts {
-	return l.verdicts.getOrPut(key, entryOverhead, func() *verdicts {
+	return l.verdicts.GetOrPut(key, entryOverhead, func() *verdicts {
 		return &verdicts{decided: roaring.New(), permitted: roaring.New()}
 	})
 }
@@ -47,7 +49,7 @@ func (l *ledger) of(key verdictsKey) *verdicts {
 // weigh tells the cache how large the verdicts have become.
 func (l *ledger) weigh(key verdictsKey, v *verdicts) {
 	size := v.decided.GetSizeInBytes() + v.permitted.GetSizeInBytes()
-	l.verdicts.put(key, v, entryOverhead+int(size))
+	l.verdicts.Put(key, v, entryOverhead+int(size))
 }
 
 // decide asks the policies about a class. The caller holds v.mu.

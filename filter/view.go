@@ -5,6 +5,8 @@ import (
 
 	"github.com/RoaringBitmap/roaring/v2"
 	"github.com/cedar-policy/cedar-go"
+
+	"sluice/filter/lru"
 )
 
 // View is the access state of one collection of one tenant at one epoch. It is
@@ -25,7 +27,7 @@ type View struct {
 	dated      *roaring.Bitmap // documents with a bound of validity
 
 	ledger *ledger
-	sets   *lru[[32]byte, Set] // by principal digest
+	sets   *lru.Cache[[32]byte, Set] // by principal digest
 	valid  atomic.Pointer[validity]
 }
 
@@ -42,7 +44,7 @@ func NewView(tenant string, policies *Policies) *View {
 		regions:    newShards[string, *roaring.Bitmap](),
 		dated:      roaring.New(),
 		ledger:     newLedger(),
-		sets:       newLRU[[32]byte, Set](setsBudget),
+		sets:       lru.New[[32]byte, Set](setsBudget),
 	}
 }
 
@@ -66,7 +68,7 @@ func (v *View) share() *View {
 		rows: v.rows, present: v.present, undeclared: v.undeclared,
 		readers: v.readers, classes: v.classes,
 		everywhere: v.everywhere, regions: v.regions, dated: v.dated,
-		ledger: v.ledger, sets: newLRU[[32]byte, Set](setsBudget),
+		ledger: v.ledger, sets: lru.New[[32]byte, Set](setsBudget),
 	}
 }
 
@@ -82,7 +84,7 @@ func (v *View) Resolve(p Principal) (Set, error) {
 		return Set{}, nil
 	}
 	digest := p.Digest()
-	if set, ok := v.sets.get(digest); ok {
+	if set, ok := v.sets.Get(digest); ok {
 		return set, nil
 	}
 	user, err := v.policies.user(p)
@@ -92,7 +94,7 @@ func (v *View) Resolve(p Principal) (Set, error) {
 	readable := v.readable(p)
 	visible := roaring.And(readable, v.permitted(digest, user, readable))
 	set := Set{visible}
-	v.sets.put(digest, set, entryOverhead+int(visible.GetSizeInBytes()))
+	v.sets.Put(digest, set, entryOverhead+int(visible.GetSizeInBytes()))
 	return set, nil
 }
 

@@ -41,10 +41,12 @@ type Request struct {
 
 // Embedding is one text's vector, unit length. Tokens counts what was
 // embedded, special tokens included. TokenVectors, where asked for, is Tokens ×
-// Dimensions: the last hidden state, not normalised.
+// Dimensions: the last hidden state, not normalised; Special then says which of
+// the tokens the tokenizer added, as [CLS].
 type Embedding struct {
 	Vector       []float32
 	TokenVectors []float32
+	Special      []bool
 	Tokens       int
 	Truncated    bool
 }

@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"fmt"
 	"math"
+	"slices"
 	"time"
 
 	"sluice/model"
@@ -122,6 +123,9 @@ func (l *lane) submit(c *call, texts []string) error {
 			return fmt.Errorf("tokenizing text %d: %w", i, err)
 		}
 		c.results[i].Tokens, c.results[i].Truncated = e.Len(), e.Truncated()
+		if c.tokens {
+			c.results[i].Special = slices.Clone(e.Special)
+		}
 		items = append(items, newItem(c, i, e))
 		if tokens += e.Len(); tokens >= l.scheduler.options.BatchTokens || i == len(texts)-1 {
 			if err := l.scheduler.enqueue(l, c, items); err != nil {

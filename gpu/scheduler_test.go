@@ -58,10 +58,13 @@ func TestTokenVectors(t *testing.T) {
 		synctest.Wait()
 		asked := embed(t.Context(), s, Request{Texts: []string{"x", "b a"}, TokenVectors: true})
 		require.Nil(t, (<-first).embeddings[0].TokenVectors)
-		require.Nil(t, (<-plain).embeddings[0].TokenVectors)
+		unasked := (<-plain).embeddings[0]
+		require.Nil(t, unasked.TokenVectors)
+		require.Nil(t, unasked.Special)
 		got := (<-asked).embeddings
 		require.Equal(t, []float32{float32(idOf(t, "x")), 1}, got[0].TokenVectors[dimensions:2*dimensions])
 		require.Len(t, got[1].TokenVectors, got[1].Tokens*dimensions)
+		require.Equal(t, []bool{true, false, false, true}, got[1].Special)
 		require.Equal(t, float32(idOf(t, "a")), got[1].TokenVectors[2*dimensions])
 		require.Equal(t, [][]int{{3}, {4, 3, 4}}, d.seen())
 	})

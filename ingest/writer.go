@@ -4,18 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 
 	"sluice/chunk"
 	"sluice/document"
 	"sluice/filter"
 	"sluice/gpu"
+	"sluice/index/late"
 	"sluice/store"
 )
-
-// embedTexts is how many chunks are embedded at a time: the tokens and vectors
-// of a document that its deadline will cut off need not all be held.
-const embedTexts = 256
 
 // Serving is what searches run on.
 type Serving interface {
@@ -30,12 +26,13 @@ type Serving interface {
 type Writer struct {
 	store    store.Store
 	embedder gpu.Embedder
+	coder    *late.Coder
 	serving  Serving
 }
 
 // NewWriter returns a Writer.
 func NewWriter(st store.Store, embedder gpu.Embedder, serving Serving) *Writer {
-	return &Writer{st, embedder, serving}
+	return &Writer{st, embedder, late.NewCoder(embedder.Info().Dimensions), serving}
 }
 
 // Outcome is a write's receipt and how many of its chunks are longer than what
@@ -76,7 +73,7 @@ func (w *Writer) Write(ctx context.Context, tenant, collection string, d Documen
 	if err != nil {
 		return Outcome{}, err
 	}
-	out, err := w.commit(ctx, c.ID, d)
+	out, err := w.commit(ctx, c, d)
 	if err != nil {
 		return Outcome{}, err
 	}
@@ -94,20 +91,20 @@ func (w *Writer) checkAccess(a filter.Access) error {
 
 // commit tries the cheap way first: the same content needs no vectors. Where
 // the store has other content by then, it asks for them.
-func (w *Writer) commit(ctx context.Context, collection uint32, d Document) (Outcome, error) {
+func (w *Writer) commit(ctx context.Context, c store.Collection, d Document) (Outcome, error) {
 	version, err := prepare(d, w.embedder.Info())
 	if err != nil {
 		return Outcome{}, err
 	}
-	receipt, err := w.store.Commit(ctx, collection, version)
+	receipt, err := w.store.Commit(ctx, c.ID, version)
 	if !errors.Is(err, store.ErrVectorsNeeded) {
 		return Outcome{Receipt: receipt}, err
 	}
-	truncated, err := w.embed(ctx, collection, &version)
+	truncated, err := w.embed(ctx, c, &version)
 	if err != nil {
 		return Outcome{}, err
 	}
-	receipt, err = w.store.Commit(ctx, collection, version)
+	receipt, err = w.store.Commit(ctx, c.ID, version)
 	return Outcome{receipt, truncated}, err
 }
 
@@ -143,77 +140,6 @@ func titled(title string, chunks []chunk.Chunk) []chunk.Chunk {
 		}
 	}
 	return chunks
-}
-
-// embed fills in the vectors, reusing those of unchanged chunks of the version
-// before, and returns how many chunks were cut.
-func (w *Writer) embed(ctx context.Context, collection uint32, v *store.Version) (truncated int, err error) {
-	texts := make([]string, len(v.Chunks))
-	for i, c := range v.Chunks {
-		texts[i] = chunk.EmbedText(v.Text, c)
-	}
-	known, err := w.known(ctx, collection, v)
-	if err != nil {
-		return 0, err
-	}
-	cut, err := w.embedNew(ctx, texts, known)
-	if err != nil {
-		return 0, fmt.Errorf("embedding: %w", err)
-	}
-	v.Dimensions = w.embedder.Info().Dimensions
-	for _, text := range texts {
-		v.Vectors = append(v.Vectors, known[text]...)
-		if cut[text] {
-			truncated++
-		}
-	}
-	return truncated, nil
-}
-
-// embedNew adds the vectors that known lacks, each text embedded once, and
-// returns which of them were cut.
-func (w *Writer) embedNew(ctx context.Context, texts []string, known map[string][]float32) (map[string]bool, error) {
-	var fresh []string
-	for _, text := range texts {
-		if _, there := known[text]; !there {
-			known[text] = nil
-			fresh = append(fresh, text)
-		}
-	}
-	cut := map[string]bool{}
-	for part := range slices.Chunk(fresh, embedTexts) {
-		embeddings, err := w.embedder.Embed(ctx, gpu.Request{Texts: part, Priority: gpu.Bulk})
-		if err != nil {
-			return nil, err
-		}
-		for i, e := range embeddings {
-			known[part[i]], cut[part[i]] = e.Vector, e.Truncated
-		}
-	}
-	return cut, nil
-}
-
-// known returns the vectors of the present version by what was embedded.
-func (w *Writer) known(ctx context.Context, collection uint32, v *store.Version) (map[string][]float32, error) {
-	known := map[string][]float32{}
-	record, err := w.store.Lookup(ctx, collection, v.Key)
-	if errors.Is(err, store.ErrNotFound) {
-		return known, nil
-	}
-	if err != nil || record.Model != v.Model {
-		return known, err
-	}
-	content, err := w.store.Content(ctx, collection, record.Ordinal, true)
-	if errors.Is(err, store.ErrNotFound) {
-		return known, nil
-	}
-	if err != nil || content.Model != v.Model {
-		return known, err
-	}
-	for i, c := range content.Chunks {
-		known[chunk.EmbedText(content.Text, c)] = content.Vectors[i*content.Dimensions : (i+1)*content.Dimensions]
-	}
-	return known, nil
 }
 
 // SetAccess changes who may read a document. When it returns, no search that

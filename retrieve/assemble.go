@@ -16,12 +16,11 @@ const overlapMerged = 0.5
 // ranges into the better-ranked one, until k results stand.
 func (q *query) assemble(ctx context.Context, candidates []candidate) error {
 	defer q.ended("load")
-	loaded := map[uint32]*store.Content{}
 	for _, c := range candidates {
 		if len(q.response.Results) == q.plan.K {
 			break
 		}
-		content, err := q.content(ctx, loaded, c.ordinal)
+		content, err := q.content(ctx, c.ordinal)
 		if err != nil {
 			return err
 		}
@@ -35,13 +34,13 @@ func (q *query) assemble(ctx context.Context, candidates []candidate) error {
 
 // content loads a document once per query; nil means that it may not be shown
 // (any more): it is decided again on the very record the text comes from.
-func (q *query) content(ctx context.Context, loaded map[uint32]*store.Content, ordinal uint32) (*store.Content, error) {
-	if content, ok := loaded[ordinal]; ok {
+func (q *query) content(ctx context.Context, ordinal uint32) (*store.Content, error) {
+	if content, ok := q.loaded[ordinal]; ok {
 		return content, nil
 	}
 	content, err := q.engine.store.Content(ctx, q.at.ID, ordinal, false)
 	if errors.Is(err, store.ErrNotFound) {
-		loaded[ordinal] = nil
+		q.loaded[ordinal] = nil
 		return nil, nil
 	}
 	if err != nil {
@@ -51,11 +50,11 @@ func (q *query) content(ctx context.Context, loaded map[uint32]*store.Content, o
 	if err != nil {
 		return nil, err
 	}
-	loaded[ordinal] = &content
+	q.loaded[ordinal] = &content
 	if !admitted {
-		loaded[ordinal] = nil
+		q.loaded[ordinal] = nil
 	}
-	return loaded[ordinal], nil
+	return q.loaded[ordinal], nil
 }
 
 func (q *query) result(c candidate, content *store.Content) Result {

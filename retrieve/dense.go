@@ -13,9 +13,12 @@ import (
 var errEmbedding = errors.New("the query could not be embedded")
 
 func (q *query) dense(ctx context.Context) ([]index.Hit, error) {
-	embedded, err := q.engine.embedder.Embed(ctx, gpu.Request{Texts: []string{q.request.Query}})
+	embedded, err := q.engine.embedder.Embed(ctx, gpu.Request{
+		Texts: []string{q.request.Query}, TokenVectors: q.plan.Strategy == HybridLate,
+	})
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", errEmbedding, err)
 	}
-	return q.at.reader.Dense(ctx, q.allowed, embedded[0].Vector, q.plan.DenseDepth)
+	q.embedded = embedded[0]
+	return q.at.reader.Dense(ctx, q.allowed, q.embedded.Vector, q.plan.DenseDepth)
 }

@@ -11,6 +11,7 @@ import (
 
 	"sluice/filter"
 	"sluice/gpu"
+	"sluice/index/late"
 	"sluice/store"
 )
 
@@ -21,12 +22,17 @@ type Engine struct {
 	store    store.Store
 	serving  *Serving
 	embedder gpu.Embedder
+	coder    *late.Coder
+	codes    *codesCache
 	now      func() time.Time
 }
 
 // NewEngine returns an Engine on a Serving.
 func NewEngine(st store.Store, serving *Serving, embedder gpu.Embedder) *Engine {
-	return &Engine{store: st, serving: serving, embedder: embedder, now: time.Now}
+	return &Engine{
+		store: st, serving: serving, embedder: embedder, now: time.Now,
+		coder: late.NewCoder(embedder.Info().Dimensions), codes: newCodesCache(),
+	}
 }
 
 // Search answers a request. An unknown collection is store.ErrNotFound, a bad
@@ -40,11 +46,11 @@ func (e *Engine) Search(ctx context.Context, r Request) (Response, error) {
 		return Response{}, err
 	}
 	defer at.release()
-	plan, err := newPlan(r.Strategy, r.K, e.embedder.Info().Digest, at.Settings.Analyzer)
+	plan, err := newPlan(r, e.embedder.Info().Digest, at.Settings.Analyzer)
 	if err != nil {
 		return Response{}, err
 	}
-	q := &query{engine: e, request: r, plan: plan, at: at, scope: e.scope(r), last: e.now()}
+	q := &query{engine: e, request: r, plan: plan, at: at, scope: e.scope(r), last: e.now(), loaded: map[uint32]*store.Content{}}
 	return q.run(ctx)
 }
 
@@ -76,6 +82,8 @@ type query struct {
 	scope   filter.Scope
 	allowed filter.Set
 
+	embedded gpu.Embedding             // of the query; zero where there is none
+	loaded   map[uint32]*store.Content // by ordinal; nil: not to be shown
 	response Response
 	last     time.Time // when the last stage ended
 }
@@ -91,6 +99,9 @@ func (q *query) run(ctx context.Context) (Response, error) {
 	}
 	candidates := q.fuse(legs)
 	if candidates, err = q.recheck(ctx, candidates); err != nil {
+		return Response{}, err
+	}
+	if candidates, err = q.rerank(ctx, legs, candidates); err != nil {
 		return Response{}, err
 	}
 	if err := q.assemble(ctx, candidates); err != nil {
@@ -121,13 +132,14 @@ func (q *query) resolve() error {
 // that fails for lack of an embedding degrades the answer, and says so.
 func (q *query) legs(ctx context.Context) ([]leg, error) {
 	defer q.ended("legs")
-	dense, lexical := leg{name: "dense"}, leg{name: "lexical"}
+	dense := leg{name: "dense", depth: q.plan.DenseDepth, weight: q.plan.DenseWeight}
+	lexical := leg{name: "lexical", depth: q.plan.LexicalDepth, weight: q.plan.LexicalWeight}
 	var degraded bool
 	group, ctx := errgroup.WithContext(ctx)
 	if q.plan.DenseDepth > 0 {
 		group.Go(func() (err error) {
 			dense.hits, err = q.dense(ctx)
-			if degraded = errors.Is(err, errEmbedding) && ctx.Err() == nil && q.plan.Strategy == Hybrid; degraded {
+			if degraded = errors.Is(err, errEmbedding) && ctx.Err() == nil && q.plan.fuses(); degraded {
 				err = nil
 			}
 			return err
@@ -158,4 +170,22 @@ func (q *query) fuse(legs []leg) []candidate {
 	default:
 		return reciprocalRank(q.plan.RRFConstant, legs)
 	}
+}
+
+// rerank scores the best candidates again, as the plan says, and drops the
+// others. It comes after the recheck: what may not be read any more decides
+// nothing about what may.
+func (q *query) rerank(ctx context.Context, legs []leg, candidates []candidate) ([]candidate, error) {
+	if q.plan.PoolDepth == 0 {
+		return candidates, nil
+	}
+	defer q.ended("rerank")
+	pool := candidates[:min(len(candidates), q.plan.PoolDepth)]
+	if q.plan.Fusion == Score {
+		pool = standardScore(legs, pool)
+	}
+	if q.plan.Strategy == HybridLate {
+		return q.late(ctx, pool)
+	}
+	return pool, nil
 }

@@ -80,7 +80,7 @@ func TestForeignDocumentsChangeNothing(t *testing.T) {
 	h.awaitAll()
 	ask := func() string {
 		var all strings.Builder
-		for _, strategy := range strategies {
+		for _, strategy := range append([]string{"hybrid rrf"}, strategies...) {
 			for _, query := range []string{"harbour crane", "tide at the northern quay", "buoy"} {
 				all.WriteString(bytesOf(t, h.search(reader, strategy, query, 20)) + "\n")
 			}

@@ -2,6 +2,7 @@ package retrieve
 
 import (
 	"cmp"
+	"math"
 	"slices"
 
 	"sluice/index"
@@ -12,13 +13,16 @@ type candidate struct {
 	row     uint32
 	ordinal uint32
 	score   float64
+	coded   bool // the store has token codes of it, of the present model
 	legs    map[string]LegRank
 }
 
-// leg is one ranked list of hits.
+// leg is one ranked list of at most depth hits.
 type leg struct {
-	name string
-	hits []index.Hit
+	name   string
+	depth  int
+	weight float64 // in score fusion
+	hits   []index.Hit
 }
 
 // single ranks the hits of one leg by that leg's own score.
@@ -42,6 +46,52 @@ func reciprocalRank(constant int, legs []leg) []candidate {
 		}
 	}
 	return ranked(out)
+}
+
+// standardScore fuses legs over a pool of candidates: score = Σ weight · z, z
+// being how many standard deviations a row's score in the leg is above the mean
+// of the pool. It is 0 for all where a leg's scores do not differ.
+func standardScore(legs []leg, pool []candidate) []candidate {
+	for i := range pool {
+		pool[i].score = 0
+	}
+	scores := make([]float64, len(pool))
+	for _, l := range legs {
+		for i, c := range pool {
+			scores[i] = l.score(c)
+		}
+		mean, deviation := moments(scores)
+		for i := range pool {
+			if deviation > 0 {
+				pool[i].score += float64(l.weight * (scores[i] - mean) / deviation)
+			}
+		}
+	}
+	return ranked(pool)
+}
+
+// score is what a row counts as in the leg. One that was not found counts as
+// the last hit where the leg is full, for it could not have had more; else as 0,
+// for then it has no term of the query.
+func (l leg) score(c candidate) float64 {
+	if r, found := c.legs[l.name]; found {
+		return r.Score
+	}
+	if n := len(l.hits); n > 0 && n == l.depth {
+		return float64(l.hits[n-1].Score)
+	}
+	return 0
+}
+
+// moments returns the mean and the standard deviation.
+func moments(xs []float64) (mean, deviation float64) {
+	for _, x := range xs {
+		mean += x / float64(len(xs))
+	}
+	for _, x := range xs {
+		deviation += float64((x - mean) * (x - mean))
+	}
+	return mean, math.Sqrt(deviation / float64(len(xs)))
 }
 
 // collect lists every row once, with its rank and score in each leg.

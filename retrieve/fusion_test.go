@@ -1,9 +1,11 @@
 package retrieve
 
 import (
+	"math"
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
 
 	"sluice/index"
 )
@@ -24,7 +26,7 @@ func rowsOf(c []candidate) (rows []uint32) {
 }
 
 func TestReciprocalRankSumsOverTheLegsThatFoundTheRow(t *testing.T) {
-	fused := reciprocalRank(60, []leg{{"dense", hits(1, 2, 3)}, {"lexical", hits(3, 4)}})
+	fused := reciprocalRank(60, []leg{{name: "dense", hits: hits(1, 2, 3)}, {name: "lexical", hits: hits(3, 4)}})
 
 	require.Equal(t, []uint32{3, 1, 2, 4}, rowsOf(fused), "3 is in both legs; 2 and 4 tie at rank 2 and go by row")
 	require.InDelta(t, 1.0/63+1.0/61, fused[0].score, 1e-15)
@@ -33,15 +35,70 @@ func TestReciprocalRankSumsOverTheLegsThatFoundTheRow(t *testing.T) {
 }
 
 func TestFusionIsIndependentOfTheOrderInWhichRowsWereFound(t *testing.T) {
-	a := reciprocalRank(60, []leg{{"dense", hits(7, 8)}, {"lexical", hits(8, 7)}})
-	b := reciprocalRank(60, []leg{{"dense", hits(8, 7)}, {"lexical", hits(7, 8)}})
+	a := reciprocalRank(60, []leg{{name: "dense", hits: hits(7, 8)}, {name: "lexical", hits: hits(8, 7)}})
+	b := reciprocalRank(60, []leg{{name: "dense", hits: hits(8, 7)}, {name: "lexical", hits: hits(7, 8)}})
 
 	require.Equal(t, []uint32{7, 8}, rowsOf(a))
 	require.Equal(t, rowsOf(a), rowsOf(b))
 }
 
+func scoresOf(c []candidate) map[uint32]float64 {
+	scores := map[uint32]float64{}
+	for _, x := range c {
+		scores[x.row] = x.score
+	}
+	return scores
+}
+
+// In the dense leg the scores are 3, 2, 1, in the lexical one 2, 1 and, for row
+// 1, what a full leg cannot have missed (1) or nothing (0).
+func TestStandardScoreWeighsStandardisedScores(t *testing.T) {
+	for depth, absent := range map[int]float64{2: 1, 3: 0} {
+		legs := []leg{
+			{name: "dense", depth: 70, weight: 1, hits: hits(1, 2, 3)},
+			{name: "lexical", depth: depth, weight: 0.5, hits: hits(3, 2)},
+		}
+		got := scoresOf(standardScore(legs, collect(legs)))
+
+		mean := (2 + 1 + absent) / 3
+		deviation := math.Sqrt(((2-mean)*(2-mean) + (1-mean)*(1-mean) + (absent-mean)*(absent-mean)) / 3)
+		z := math.Sqrt(1.5) // of the dense leg's ends
+		require.InDelta(t, z+0.5*(absent-mean)/deviation, got[1], 1e-12)
+		require.InDelta(t, 0.5*(1-mean)/deviation, got[2], 1e-12)
+		require.InDelta(t, -z+0.5*(2-mean)/deviation, got[3], 1e-12)
+	}
+}
+
+func TestStandardScoreOfALegWithoutSpread(t *testing.T) {
+	flat := leg{name: "lexical", weight: 0.5, depth: 3, hits: []index.Hit{{Row: 3, Score: 4}, {Row: 2, Score: 4}, {Row: 1, Score: 4}}}
+	dense := leg{name: "dense", weight: 1, depth: 3, hits: hits(2, 3, 1)}
+	for what, legs := range map[string][]leg{"flat": {dense, flat}, "empty": {dense, {name: "lexical", weight: 0.5, depth: 3}}} {
+		require.Equal(t, []uint32{2, 3, 1}, rowsOf(standardScore(legs, collect(legs))), what)
+	}
+	require.Equal(t, []uint32{1, 2, 3}, rowsOf(standardScore([]leg{flat}, collect([]leg{flat}))), "nothing decides but the row")
+	require.Equal(t, map[uint32]float64{9: 0}, scoresOf(standardScore([]leg{dense}, []candidate{{row: 9}})))
+	require.Empty(t, standardScore([]leg{dense}, nil))
+}
+
+// Scores on another scale and from another zero rank alike.
+func TestStandardScoreKnowsNoScale(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		rows := rapid.Permutation([]uint32{1, 2, 3, 4, 5, 6, 7, 8}).Draw(t, "dense")
+		other := rapid.Permutation([]uint32{1, 2, 3, 4, 5, 6, 7, 8}).Draw(t, "lexical")
+		scaled := hits(other...)
+		for i := range scaled {
+			scaled[i].Score = scaled[i].Score*64 - 100
+		}
+		legs := func(lexical []index.Hit) []leg {
+			return []leg{{name: "dense", depth: 8, weight: 1, hits: hits(rows...)}, {name: "lexical", depth: 8, weight: 0.3, hits: lexical}}
+		}
+		a, b := legs(hits(other...)), legs(scaled)
+		require.Equal(t, rowsOf(standardScore(a, collect(a))), rowsOf(standardScore(b, collect(b))))
+	})
+}
+
 func TestSingleKeepsTheLegsOwnScores(t *testing.T) {
-	ranked := single(leg{"lexical", hits(5, 1)})
+	ranked := single(leg{name: "lexical", hits: hits(5, 1)})
 
 	require.Equal(t, []uint32{5, 1}, rowsOf(ranked))
 	require.Equal(t, 2.0, ranked[0].score)

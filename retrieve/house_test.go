@@ -35,30 +35,69 @@ const (
 	dimensions = 64
 )
 
-// bagOfWords embeds a text as the normalised sum of its words' directions. It
-// counts the texts, and fails with err if that is set.
+// bagOfWords embeds a text as the normalised sum of its words' directions, which
+// are its token vectors. It keeps the texts, and fails with err if that is set,
+// or on the requests that fails picks.
 type bagOfWords struct {
 	mu    sync.Mutex
-	texts int
+	texts []string
 	err   error
+	fails func(gpu.Request) error
 }
 
 func (b *bagOfWords) Info() gpu.Info {
 	return gpu.Info{Model: "bag", Digest: "bag/1", Dimensions: dimensions, MaxTokens: 512, Precision: "f32"}
 }
 
-func (b *bagOfWords) Embed(ctx context.Context, r gpu.Request) ([]gpu.Embedding, error) {
+func (b *bagOfWords) Embed(ctx context.Context, request gpu.Request) ([]gpu.Embedding, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.texts += len(r.Texts)
-	out := make([]gpu.Embedding, len(r.Texts))
-	for i, t := range r.Texts {
+	b.texts = append(b.texts, request.Texts...)
+	if b.fails != nil {
+		if err := b.fails(request); err != nil {
+			return nil, err
+		}
+	}
+	out := make([]gpu.Embedding, len(request.Texts))
+	for i, t := range request.Texts {
 		out[i] = gpu.Embedding{Vector: vectorOf(t)}
+		if request.TokenVectors {
+			out[i].TokenVectors, out[i].Special = tokensOf(t)
+		}
 	}
 	return out, b.err
+}
+
+// taken returns the texts since the last call.
+func (b *bagOfWords) taken() []string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	texts := b.texts
+	b.texts = nil
+	return texts
+}
+
+// noToken is a word that has no token.
+const noToken = "∅"
+
+// tokensOf is the words' directions, of length 2, between special tokens of
+// another direction.
+func tokensOf(text string) (vectors []float32, special []bool) {
+	mark := vectorOf("special")
+	vectors, special = append(vectors, mark...), append(special, true)
+	for _, word := range strings.Fields(text) {
+		if word == noToken {
+			continue
+		}
+		for _, x := range vectorOf(word) {
+			vectors = append(vectors, 2*x)
+		}
+		special = append(special, false)
+	}
+	return append(vectors, mark...), append(special, true)
 }
 
 func (b *bagOfWords) failWith(err error) {
@@ -270,8 +309,10 @@ func person(name string, groups ...string) filter.Principal {
 	return filter.Principal{Tenant: tenant, Subject: name, Groups: groups}
 }
 
+// request is of a strategy, or of one with a fusion, as in "hybrid rrf".
 func (h *house) request(p filter.Principal, strategy, query string, k int) Request {
-	return Request{Principal: p, Collection: library, Query: query, K: k, Strategy: strategy, Explain: true}
+	name, fusion, _ := strings.Cut(strategy, " ")
+	return Request{Principal: p, Collection: library, Query: query, K: k, Strategy: name, Fusion: fusion, Explain: true}
 }
 
 func (h *house) search(p filter.Principal, strategy, query string, k int) Response {
@@ -347,11 +388,18 @@ func (f *flaky) Flush(ctx context.Context) error {
 }
 
 // meddler is a store that runs something before the engine reads from it, and
-// keeps whose content was read.
+// keeps whose content and the rows whose token codes were read.
 type meddler struct {
 	store.Store
-	beforeRecords, beforeContent func()
-	read                         []uint32
+	beforeRecords, beforeContent, beforeCodes func()
+	read                                      []uint32
+	coded                                     []uint32
+}
+
+func (m *meddler) Codes(ctx context.Context, collection uint32, rows []uint32) (map[uint32][]byte, error) {
+	once(&m.beforeCodes)
+	m.coded = append(m.coded, rows...)
+	return m.Store.Codes(ctx, collection, rows)
 }
 
 func (m *meddler) Records(ctx context.Context, collection uint32, ordinals []uint32) (map[uint32]store.Record, error) {

@@ -1,71 +1,111 @@
 package retrieve
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"slices"
 
+	"sluice/index/late"
 	"sluice/store"
 )
 
 // Strategies a request may name.
 const (
-	Sparse = "sparse"
-	Dense  = "dense"
-	Hybrid = "hybrid"
+	Sparse     = "sparse"
+	Dense      = "dense"
+	Hybrid     = "hybrid"
+	HybridLate = "hybrid-late"
 )
 
-// Strategies lists them; the default is Hybrid.
-var strategies = []string{Sparse, Dense, Hybrid}
+// Fusions that the strategies of both legs may name.
+const (
+	RRF   = "rrf"
+	Score = "score"
+)
+
+var (
+	strategies = []string{Sparse, Dense, Hybrid, HybridLate}
+	fusions    = []string{RRF, Score}
+)
 
 const (
+	defaultStrategy = HybridLate
+	defaultFusion   = Score
+
 	denseDepth   = 70
 	lexicalDepth = 100
 	rrfConstant  = 60
+	poolDepth    = 30
 	maxK         = 100
 	defaultK     = 10
+
+	denseWeight   = 1
+	lexicalWeight = 0.5
 )
 
 // Plan is all that decides how a query is answered, its text and principal
 // aside. Equal hashes mean comparable results.
 type Plan struct {
-	Strategy     string `json:"strategy"`
-	K            int    `json:"k"`
-	DenseDepth   int    `json:"dense_depth,omitempty"`
-	LexicalDepth int    `json:"lexical_depth,omitempty"`
-	Fusion       string `json:"fusion,omitempty"`
-	RRFConstant  int    `json:"rrf_constant,omitempty"`
-	Model        string `json:"model,omitempty"`
-	Analyzer     string `json:"analyzer,omitempty"`
+	Strategy      string  `json:"strategy"`
+	K             int     `json:"k"`
+	DenseDepth    int     `json:"dense_depth,omitempty"`
+	LexicalDepth  int     `json:"lexical_depth,omitempty"`
+	Fusion        string  `json:"fusion,omitempty"`
+	RRFConstant   int     `json:"rrf_constant,omitempty"`
+	PoolDepth     int     `json:"pool_depth,omitempty"` // best fused rows that are scored again
+	DenseWeight   float64 `json:"dense_weight,omitempty"`
+	LexicalWeight float64 `json:"lexical_weight,omitempty"`
+	Codes         string  `json:"codes,omitempty"` // what late interaction works on
+	Model         string  `json:"model,omitempty"`
+	Analyzer      string  `json:"analyzer,omitempty"`
 }
 
-// newPlan makes the plan of a strategy; an unknown one is store.ErrInvalid.
-func newPlan(strategy string, k int, model, analyzer string) (Plan, error) {
-	if strategy == "" {
-		strategy = Hybrid
+// newPlan makes the plan of a request, filling in defaults; what it does not
+// know is store.ErrInvalid.
+func newPlan(r Request, model, analyzer string) (Plan, error) {
+	p := Plan{Strategy: cmp.Or(r.Strategy, defaultStrategy), K: cmp.Or(r.K, defaultK), Fusion: r.Fusion}
+	if err := p.check(); err != nil {
+		return Plan{}, err
 	}
-	if !slices.Contains(strategies, strategy) {
-		return Plan{}, fmt.Errorf("%w: unknown strategy %q; use one of %v", store.ErrInvalid, strategy, strategies)
+	if p.Strategy != Sparse {
+		p.DenseDepth, p.Model = max(denseDepth, p.K), model
 	}
-	if k == 0 {
-		k = defaultK
+	if p.Strategy != Dense {
+		p.LexicalDepth, p.Analyzer = max(lexicalDepth, p.K), analyzer
 	}
-	if k < 1 || k > maxK {
-		return Plan{}, fmt.Errorf("%w: k is %d; use 1 to %d", store.ErrInvalid, k, maxK)
+	if p.fuses() {
+		p.Fusion, p.RRFConstant = cmp.Or(r.Fusion, defaultFusion), rrfConstant
 	}
-	p := Plan{Strategy: strategy, K: k}
-	if strategy != Sparse {
-		p.DenseDepth, p.Model = max(denseDepth, k), model
+	if p.Fusion == Score {
+		p.DenseWeight, p.LexicalWeight = denseWeight, lexicalWeight
 	}
-	if strategy != Dense {
-		p.LexicalDepth, p.Analyzer = max(lexicalDepth, k), analyzer
+	if p.Strategy == HybridLate {
+		p.Codes = late.Format
 	}
-	if strategy == Hybrid {
-		p.Fusion, p.RRFConstant = "rrf", rrfConstant
+	if p.Fusion == Score || p.Strategy == HybridLate {
+		p.PoolDepth = max(poolDepth, p.K)
 	}
 	return p, nil
+}
+
+// fuses reports whether the plan has two legs.
+func (p Plan) fuses() bool { return p.Strategy != Sparse && p.Strategy != Dense }
+
+func (p Plan) check() error {
+	switch {
+	case !slices.Contains(strategies, p.Strategy):
+		return fmt.Errorf("%w: unknown strategy %q; use one of %v", store.ErrInvalid, p.Strategy, strategies)
+	case p.K < 1 || p.K > maxK:
+		return fmt.Errorf("%w: k is %d; use 1 to %d", store.ErrInvalid, p.K, maxK)
+	case p.Fusion != "" && !p.fuses():
+		return fmt.Errorf("%w: the strategy %s has nothing to fuse; leave fusion out", store.ErrInvalid, p.Strategy)
+	case p.Fusion != "" && !slices.Contains(fusions, p.Fusion):
+		return fmt.Errorf("%w: unknown fusion %q; use one of %v", store.ErrInvalid, p.Fusion, fusions)
+	}
+	return nil
 }
 
 // Canonical is the plan's one serialisation: JSON with its fields in the order

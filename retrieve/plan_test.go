@@ -1,6 +1,7 @@
 package retrieve
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -12,30 +13,47 @@ func TestPlanOfEachStrategy(t *testing.T) {
 	for strategy, want := range map[string]string{
 		"sparse": `{"strategy":"sparse","k":10,"lexical_depth":100,"analyzer":"english"}`,
 		"dense":  `{"strategy":"dense","k":10,"dense_depth":70,"model":"m"}`,
-		"hybrid": `{"strategy":"hybrid","k":10,"dense_depth":70,"lexical_depth":100,"fusion":"rrf","rrf_constant":60,"model":"m","analyzer":"english"}`,
-		"":       `{"strategy":"hybrid","k":10,"dense_depth":70,"lexical_depth":100,"fusion":"rrf","rrf_constant":60,"model":"m","analyzer":"english"}`,
+		"hybrid": `{"strategy":"hybrid","k":10,"dense_depth":70,"lexical_depth":100,"fusion":"score","rrf_constant":60,` +
+			`"pool_depth":30,"dense_weight":1,"lexical_weight":0.5,"model":"m","analyzer":"english"}`,
+		"hybrid rrf": `{"strategy":"hybrid","k":10,"dense_depth":70,"lexical_depth":100,"fusion":"rrf","rrf_constant":60,"model":"m","analyzer":"english"}`,
+		"hybrid-late": `{"strategy":"hybrid-late","k":10,"dense_depth":70,"lexical_depth":100,"fusion":"score","rrf_constant":60,` +
+			`"pool_depth":30,"dense_weight":1,"lexical_weight":0.5,"codes":"1bit/1","model":"m","analyzer":"english"}`,
+		"hybrid-late rrf": `{"strategy":"hybrid-late","k":10,"dense_depth":70,"lexical_depth":100,"fusion":"rrf","rrf_constant":60,` +
+			`"pool_depth":30,"codes":"1bit/1","model":"m","analyzer":"english"}`,
 	} {
-		plan, err := newPlan(strategy, 0, "m", "english")
+		name, fusion, _ := strings.Cut(strategy, " ")
+		plan, err := newPlan(Request{Strategy: name, Fusion: fusion}, "m", "english")
 		require.NoError(t, err)
 		require.Equal(t, want, string(plan.Canonical()))
 	}
 }
 
+func TestTheDefaultPlan(t *testing.T) {
+	byDefault, err := newPlan(Request{}, "m", "english")
+	require.NoError(t, err)
+	named, err := newPlan(Request{Strategy: HybridLate, Fusion: Score, K: 10}, "m", "english")
+	require.NoError(t, err)
+	require.Equal(t, named, byDefault)
+}
+
 func TestPlanDepthNeverBelowK(t *testing.T) {
-	plan, err := newPlan(Hybrid, 100, "m", "english")
+	plan, err := newPlan(Request{Strategy: HybridLate, K: 100}, "m", "english")
 	require.NoError(t, err)
 	require.Equal(t, 100, plan.DenseDepth)
 	require.Equal(t, 100, plan.LexicalDepth)
+	require.Equal(t, 100, plan.PoolDepth)
 }
 
 func TestPlanHashNamesThePlan(t *testing.T) {
 	hash := func(strategy string, k int, model string) string {
-		plan, err := newPlan(strategy, k, model, "english")
+		name, fusion, _ := strings.Cut(strategy, " ")
+		plan, err := newPlan(Request{Strategy: name, Fusion: fusion, K: k}, model, "english")
 		require.NoError(t, err)
 		return plan.Hash()
 	}
 	seen := map[string]bool{}
-	for _, h := range []string{hash(Dense, 10, "m"), hash(Dense, 5, "m"), hash(Dense, 10, "other"), hash(Sparse, 10, "m"), hash(Hybrid, 10, "m")} {
+	for _, h := range []string{hash(Dense, 10, "m"), hash(Dense, 5, "m"), hash(Dense, 10, "other"), hash(Sparse, 10, "m"), hash(Hybrid, 10, "m"),
+		hash("hybrid rrf", 10, "m"), hash(HybridLate, 10, "m"), hash("hybrid-late rrf", 10, "m")} {
 		require.Len(t, h, 16)
 		require.False(t, seen[h], "two plans share the hash %s", h)
 		seen[h] = true
@@ -45,11 +63,16 @@ func TestPlanHashNamesThePlan(t *testing.T) {
 }
 
 func TestPlanRefusals(t *testing.T) {
-	for _, k := range []int{-1, 101} {
-		_, err := newPlan(Dense, k, "m", "english")
+	for want, r := range map[string]Request{
+		"k is -1":                    {Strategy: Dense, K: -1},
+		"k is 101":                   {Strategy: Dense, K: 101},
+		"sparse dense hybrid":        {Strategy: "magic"},
+		"rrf score":                  {Strategy: Hybrid, Fusion: "magic"},
+		"dense has nothing to fuse":  {Strategy: Dense, Fusion: RRF},
+		"sparse has nothing to fuse": {Strategy: Sparse, Fusion: Score},
+	} {
+		_, err := newPlan(r, "m", "english")
 		require.ErrorIs(t, err, store.ErrInvalid)
+		require.ErrorContains(t, err, want)
 	}
-	_, err := newPlan("magic", 10, "m", "english")
-	require.ErrorIs(t, err, store.ErrInvalid)
-	require.ErrorContains(t, err, "sparse dense hybrid")
 }

@@ -35,6 +35,7 @@ func (q *query) recheck(ctx context.Context, candidates []candidate) ([]candidat
 			verdicts[c.ordinal] = admitted
 		}
 		if admitted {
+			c.coded = record.Coded && record.Model == q.plan.Model
 			kept = append(kept, c)
 		}
 	}

@@ -13,7 +13,8 @@ type Request struct {
 	Collection string // in the principal's tenant
 	Query      string
 	K          int
-	Strategy   string
+	Strategy   string // "": HybridLate
+	Fusion     string // "": Score, where there is something to fuse
 	Scope      filter.Scope
 	Explain    bool
 }
@@ -42,7 +43,7 @@ type Result struct {
 	Legs     map[string]LegRank
 }
 
-// LegRank is a result's 1-based rank and score in one leg.
+// LegRank is a result's 1-based rank and score in one leg, or in late interaction.
 type LegRank struct {
 	Rank  int
 	Score float64

@@ -16,12 +16,16 @@ func (s *Server) putCollection(q *request) error {
 	if err := q.readJSON(&settings); err != nil {
 		return err
 	}
-	c, created, err := s.backend.CreateCollection(q.ctx, q.principal(), name, store.Settings{Analyzer: settings.Analyzer})
+	c, created, err := s.backend.CreateCollection(q.ctx, q.principal(), name, settingsOf(settings))
 	if err != nil {
 		return err
 	}
 	q.timings(nil)
 	return q.reply(createdOr200(created), s.collectionOf(c))
+}
+
+func settingsOf(s client.CollectionSettings) store.Settings {
+	return store.Settings{Analyzer: s.Analyzer, TokenCodes: s.TokenCodes == nil || *s.TokenCodes}
 }
 
 func (s *Server) getCollection(q *request) error {
@@ -49,6 +53,7 @@ func (s *Server) collectionOf(c store.Collection) client.Collection {
 	return client.Collection{
 		Name:       c.Name,
 		Analyzer:   c.Settings.Analyzer,
+		TokenCodes: c.Settings.TokenCodes,
 		Model:      info.Model,
 		Dimensions: info.Dimensions,
 		Created:    c.Created,

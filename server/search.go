@@ -53,6 +53,7 @@ func searchOf(body client.SearchRequest, p filter.Principal, now time.Time) (ret
 		Query:     body.Query,
 		K:         body.K,
 		Strategy:  body.Strategy,
+		Fusion:    body.Fusion,
 		Scope:     scope,
 		Explain:   body.Explain,
 	}

@@ -32,12 +32,13 @@ var (
 // Bounds on what a home of the store must take.
 const (
 	MaxKeyBytes     = 4 << 10 // a document key, a tenant, a collection name
-	MaxVersionBytes = 1 << 30 // text, headings and vectors of one version together
+	MaxVersionBytes = 1 << 30 // text, headings, vectors and token codes of one version together
 )
 
 // Settings of a collection. They are fixed when it is created.
 type Settings struct {
-	Analyzer string // lexical analyzer: "english" (default), "standard", …
+	Analyzer   string // lexical analyzer: "english" (default), "standard", …
+	TokenCodes bool   // keep token codes of every chunk, for late interaction
 }
 
 // Collection is one named set of documents of a tenant.
@@ -62,6 +63,7 @@ type Record struct {
 	Identity   [32]byte // hash over content, format and title
 	FirstRow   uint32   // its chunks are rows FirstRow … FirstRow+Rows-1; row numbers are never used again
 	Rows       uint32
+	Coded      bool // every row has token codes
 	Access     filter.Access
 	Epoch      uint64 // of the last change
 	Updated    time.Time
@@ -91,6 +93,7 @@ type Version struct {
 	Chunks     []chunk.Chunk
 	Dimensions int
 	Vectors    []float32
+	Codes      [][]byte // token codes, one value per chunk; nil: none. The store does not read them
 	Access     filter.Access
 }
 
@@ -145,8 +148,8 @@ type Store interface {
 	// identity; the same identity by another chunker or model gets new rows under
 	// the same version. The same identity, chunker and model with other access
 	// changes the access only; with the same access nothing is written and the
-	// receipt says so. Such a version may lack its Vectors; one with new content
-	// may not: ErrVectorsNeeded. ErrNotFound: no such collection.
+	// receipt says so. Such a version may lack its Vectors and Codes; one with new
+	// content may not lack Vectors: ErrVectorsNeeded. ErrNotFound: no such collection.
 	Commit(ctx context.Context, collection uint32, v Version) (Receipt, error)
 	// SetAccess replaces the access row; it does not grow the version.
 	// change is given the present row and returns the new one; it must not block,
@@ -163,6 +166,9 @@ type Store interface {
 	// Content returns record, text and chunks of one version, consistently.
 	// Vectors are loaded only if withVectors.
 	Content(ctx context.Context, collection uint32, ordinal uint32, withVectors bool) (Content, error)
+	// Codes returns the token codes of the rows; those without any, or that do not
+	// exist (any more), are absent from the map.
+	Codes(ctx context.Context, collection uint32, rows []uint32) (map[uint32][]byte, error)
 	// Scan yields the records in ascending order of ordinal, from the one given on.
 	// It reads in pages and holds nothing between them: a document that changes
 	// during a scan comes in its old or new state.

@@ -16,6 +16,8 @@ func (v *Version) Validate() error {
 		return fmt.Errorf("%w: the key has %d bytes, at most %d are possible", ErrInvalid, len(v.Key), MaxKeyBytes)
 	case v.Dimensions < 0 || len(v.Vectors) != len(v.Chunks)*v.Dimensions:
 		return fmt.Errorf("%w: %d vector components for %d chunks × %d dimensions", ErrInvalid, len(v.Vectors), len(v.Chunks), v.Dimensions)
+	case v.Codes != nil && len(v.Codes) != len(v.Chunks):
+		return fmt.Errorf("%w: token codes of %d chunks for %d chunks", ErrInvalid, len(v.Codes), len(v.Chunks))
 	case v.size() > MaxVersionBytes:
 		return fmt.Errorf("%w: the version has %d bytes, at most %d are possible", ErrInvalid, v.size(), MaxVersionBytes)
 	}
@@ -29,6 +31,9 @@ func (v *Version) Validate() error {
 
 func (v *Version) size() int {
 	n := len(v.Text) + 4*len(v.Vectors) + len(v.Title) + len(v.Format) + len(v.Chunker) + len(v.Model)
+	for _, codes := range v.Codes {
+		n += len(codes)
+	}
 	for _, c := range v.Chunks {
 		for _, h := range c.Headings {
 			n += len(h)

@@ -17,8 +17,9 @@ type searchCommand struct {
 	Query      string `arg:"" help:"The question."`
 	Collection string `required:"" short:"c" help:"Collection to search."`
 	K          int    `short:"k" default:"5" help:"How many passages, at most 100."`
-	Strategy   string `default:"hybrid" help:"sparse, dense or hybrid."`
-	Explain    bool   `help:"Show rank and score in each leg."`
+	Strategy   string `default:"hybrid-late" help:"sparse, dense, hybrid (both) or hybrid-late (both, then late interaction)."`
+	Fusion     string `help:"How the hybrid strategies merge: score (standardised scores, the default) or rrf (reciprocal ranks)."`
+	Explain    bool   `help:"Show rank and score in each leg and in late interaction."`
 	JSON       bool   `help:"Print the response as JSON."`
 }
 
@@ -28,7 +29,7 @@ func (c searchCommand) Run(ctx context.Context) error {
 		return err
 	}
 	response, err := api.Search(ctx, c.Collection, client.SearchRequest{
-		Query: c.Query, K: c.K, Strategy: c.Strategy, Explain: c.Explain,
+		Query: c.Query, K: c.K, Strategy: c.Strategy, Fusion: c.Fusion, Explain: c.Explain,
 	})
 	if err != nil {
 		return err

@@ -22,6 +22,7 @@ const (
 	evalIssuer   = "sluice-eval"
 	evalAudience = "sluice"
 	evalLifetime = 12 * time.Hour
+	evalTimeout  = 10 * time.Minute // a large document on a busy machine is no finding
 )
 
 // self is a daemon of an evaluation's own: a free port, a temporary directory,
@@ -83,6 +84,7 @@ func (s *self) settings(dataset *eval.Dataset) (config.Config, error) {
 	c.Listen, c.AdminListen, c.Data = "127.0.0.1:0", "off", filepath.Join(s.dir, "data")
 	c.Precision = s.precision
 	c.Policies, c.Log.Level = dataset.Policies, "warn"
+	c.Limits.RequestTimeout = evalTimeout
 	c.Auth.JWT = &config.JWT{
 		Issuer: evalIssuer, Audience: evalAudience,
 		Keys:   []config.Key{{ID: "eval", Algorithm: "HS256", File: key}},

@@ -15,12 +15,13 @@ type Set struct {
 	Softmax func(x []float32, scale float32)
 
 	tile   tileFunc
+	maxSim simFunc
 	narrow narrowSet
 }
 
 // portable runs everywhere.
 func portable() *Set {
-	return &Set{Level: "go", GELU: ref.GELU, Softmax: ref.Softmax, tile: tileGo, narrow: portableNarrow()}
+	return &Set{Level: "go", GELU: ref.GELU, Softmax: ref.Softmax, tile: tileGo, narrow: portableNarrow(), maxSim: maxSimGo}
 }
 
 // Best is the fastest set that this CPU can run.

@@ -31,6 +31,7 @@ func Run(t *testing.T, home Home) {
 		"collection race":     testCollectionRace,
 		"commit":              testCommit,
 		"content":             testContent,
+		"codes":               testCodes,
 		"content and access":  testAccessForms,
 		"commit refused":      testCommitRefused,
 		"vectors needed":      testVectorsNeeded,
@@ -177,8 +178,26 @@ func version(key, text string, n int) store.Version {
 		start, end := i*len(text)/n, (i+1)*len(text)/n
 		v.Chunks = append(v.Chunks, chunk.Chunk{Start: start, End: end, Headings: []string{"top", fmt.Sprint(i)}})
 		v.Vectors = append(v.Vectors, float32(start), float32(end), float32(i)+0.5)
+		v.Codes = append(v.Codes, fmt.Appendf(nil, "codes of %s %d", text, i))
 	}
 	return v
+}
+
+// codes returns the token codes of the record's rows, nil where there are none.
+func (f *fixture) codes(r store.Record) (codes [][]byte) {
+	f.t.Helper()
+	var rows []uint32
+	for i := range r.Rows {
+		rows = append(rows, r.FirstRow+i)
+	}
+	found, err := f.Codes(f.ctx, r.Collection, rows)
+	require.NoError(f.t, err)
+	for _, row := range rows {
+		if c, ok := found[row]; ok {
+			codes = append(codes, c)
+		}
+	}
+	return codes
 }
 
 // contentOf is what a store must return for v, committed as r.

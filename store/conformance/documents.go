@@ -31,7 +31,7 @@ func testCommit(t *testing.T, f *fixture) {
 		{"the same", func(*store.Version) {}, 1, true, false},
 		{"other identity", func(v *store.Version) { *v = version(v.Key, "another text", 3) }, 2, false, true},
 		{"other chunker", func(v *store.Version) {
-			v.Chunker, v.Chunks, v.Vectors = "markdown/2", v.Chunks[:1], v.Vectors[:3]
+			v.Chunker, v.Chunks, v.Vectors, v.Codes = "markdown/2", v.Chunks[:1], v.Vectors[:3], v.Codes[:1]
 		}, 2, false, true},
 		{"other model", func(v *store.Version) { v.Model, v.Vectors = "m2", []float32{7, 8, 9} }, 2, false, true},
 		{"other access", func(v *store.Version) { v.Access = readableBy("bob") }, 2, false, false},
@@ -165,6 +165,8 @@ func testCommitRefused(t *testing.T, f *fixture) {
 		"a long key":          func(v *store.Version) { v.Key = strings.Repeat("k", store.MaxKeyBytes+1) },
 		"too few vectors":     func(v *store.Version) { v.Vectors = v.Vectors[1:] },
 		"too many vectors":    func(v *store.Version) { v.Vectors = append(v.Vectors, 0) },
+		"too few codes":       func(v *store.Version) { v.Codes = v.Codes[1:] },
+		"too many codes":      func(v *store.Version) { v.Codes = append(v.Codes, nil) },
 		"negative dimensions": func(v *store.Version) { v.Dimensions = -3 },
 		"a chunk too far":     func(v *store.Version) { v.Chunks[1].End = len(v.Text) + 1 },
 		"a chunk backwards":   func(v *store.Version) { v.Chunks[0] = chunk.Chunk{Start: 2, End: 1} },
@@ -185,6 +187,41 @@ func testCommitRefused(t *testing.T, f *fixture) {
 	require.ErrorIs(t, err, store.ErrNotFound)
 	require.EqualValues(t, 1, f.epoch(), "nothing was written")
 	require.Empty(t, f.scan(c, 0))
+}
+
+// Token codes are a version's: they come, change and go with it.
+func testCodes(t *testing.T, f *fixture) {
+	c := f.collection("acme", "docs")
+	first := version("a", "a text", 3)
+	old := f.commit(c, first).Record
+	require.True(t, old.Coded)
+	equal(t, first.Codes, f.codes(old))
+
+	second := version("a", "another text", 2)
+	r := f.commit(c, second).Record
+	require.Empty(t, f.codes(old), "codes of rows that are gone")
+	equal(t, second.Codes, f.codes(r))
+	some, err := f.Codes(f.ctx, c, []uint32{r.FirstRow + 1, r.FirstRow + 99, old.FirstRow})
+	require.NoError(t, err)
+	equal(t, map[uint32][]byte{r.FirstRow + 1: second.Codes[1]}, some)
+	none, err := f.Codes(f.ctx, c+1, []uint32{r.FirstRow})
+	require.NoError(t, err)
+	require.Empty(t, none)
+
+	changed, err := f.SetAccess(f.ctx, c, "a", func(filter.Access) (filter.Access, error) { return readableBy("bob"), nil })
+	require.NoError(t, err)
+	r = changed.Record
+	equal(t, second.Codes, f.codes(r))
+	f.reopen()
+	equal(t, second.Codes, f.codes(r))
+	f.delete(c, "a")
+	require.Empty(t, f.codes(r))
+
+	bare := version("b", "b text", 2)
+	bare.Codes = nil
+	r = f.commit(c, bare).Record
+	require.False(t, r.Coded)
+	require.Empty(t, f.codes(r))
 }
 
 // Keys of any bytes never run into each other, in or across collections.

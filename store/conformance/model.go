@@ -75,6 +75,9 @@ func drawAccess(t *rapid.T) filter.Access {
 func (m *model) drawVersion(t *rapid.T) store.Version {
 	v := version(names.Draw(t, "key"), texts.Draw(t, "text"), rapid.IntRange(0, 3).Draw(t, "chunks"))
 	v.Chunker, v.Model, v.Access = "c"+tags.Draw(t, "chunker"), "m"+tags.Draw(t, "model"), drawAccess(t)
+	if rapid.Bool().Draw(t, "no codes") {
+		v.Codes = nil
+	}
 	return v
 }
 
@@ -95,7 +98,7 @@ func (m *model) changed(kind store.ChangeKind, collection, ordinal uint32) uint6
 
 func (m *model) createCollection(t *rapid.T) {
 	tenant, name := names.Draw(t, "tenant"), names.Draw(t, "name")
-	settings := store.Settings{Analyzer: tags.Draw(t, "analyzer")}
+	settings := store.Settings{Analyzer: tags.Draw(t, "analyzer"), TokenCodes: rapid.Bool().Draw(t, "codes")}
 	got, created, err := m.f.CreateCollection(m.f.ctx, tenant, name, settings)
 	i := slices.IndexFunc(m.collections, func(c store.Collection) bool { return c.Tenant == tenant && c.Name == name })
 	switch {
@@ -155,7 +158,7 @@ func (m *model) committed(t *rapid.T, at place, v store.Version, got store.Recei
 	r := store.Record{
 		Collection: at.collection, Key: at.key, Ordinal: got.Ordinal, Version: 1,
 		Title: v.Title, Format: v.Format, Chunker: v.Chunker, Model: v.Model, Identity: v.Identity,
-		FirstRow: got.FirstRow, Rows: uint32(len(v.Chunks)), Access: access, Updated: got.Updated,
+		FirstRow: got.FirstRow, Rows: uint32(len(v.Chunks)), Coded: v.Codes != nil, Access: access, Updated: got.Updated,
 	}
 	if old == nil {
 		m.useOnce(t, m.ordinals, at.collection, got.Ordinal)
@@ -261,6 +264,7 @@ func (m *model) compare(t *rapid.T) {
 			d := m.documents[place{c.ID, r.Key}]
 			require.NotNil(t, d, "document %q should not be there", r.Key)
 			equal(t, *d, m.f.content(c.ID, r.Ordinal))
+			equal(t, m.versions[place{c.ID, r.Key}].Codes, m.f.codes(r))
 			equal(t, d.Record, r)
 			byKey, err := m.f.Lookup(m.f.ctx, c.ID, r.Key)
 			require.NoError(t, err)

@@ -27,6 +27,7 @@ func (s *Store) Check(ctx context.Context, report func(store.Fault)) error {
 		c.each(tagDocument, c.checkDocument)
 		c.each(tagContent, c.checkPart)
 		c.each(tagVectors, c.checkPart)
+		c.each(tagCodes, c.checkCodes)
 		c.checkFeed()
 		c.check("policies", func() error { _, err := readPolicies(r); return err })
 		c.check("tables", func() error { return s.db.CheckLevels(nil) })
@@ -45,7 +46,10 @@ type checker struct {
 	rows     []rowRange
 }
 
-type rowRange struct{ collection, ordinal, first, rows uint32 }
+type rowRange struct {
+	collection, ordinal, first, rows uint32
+	coded                            bool
+}
 
 func (c *checker) fault(where, format string, args ...any) {
 	if c.ctx.Err() == nil {
@@ -85,6 +89,8 @@ func where(key []byte) string {
 		return fmt.Sprintf("collection %d document %d content", collection, ordinal)
 	case err == nil && key[0] == tagVectors:
 		return fmt.Sprintf("collection %d document %d vectors", collection, ordinal)
+	case err == nil && key[0] == tagCodes:
+		return fmt.Sprintf("collection %d row %d token codes", collection, ordinal)
 	case err == nil && key[0] == tagFeed:
 		return fmt.Sprintf("change in epoch %d", uint64(collection)<<32|uint64(ordinal))
 	}
@@ -106,7 +112,7 @@ func (c *checker) checkMeta() {
 
 // checkTags reports keys that the format does not have.
 func (c *checker) checkTags() {
-	families := []byte{tagCollection, tagDocument, tagFeed, tagCounters, tagName, tagRecord, tagContent, tagVectors}
+	families := []byte{tagCollection, tagDocument, tagFeed, tagCounters, tagName, tagRecord, tagContent, tagVectors, tagCodes}
 	singles := [][]byte{metaKey(), policiesKey()}
 	c.check("all keys", func() error {
 		it, err := c.r.NewIterWithContext(c.ctx, nil)
@@ -178,14 +184,28 @@ func (c *checker) checkRecord(it *pebble.Iterator) error {
 	if err != nil {
 		return err
 	}
-	c.rows = append(c.rows, rowRange{r.Collection, r.Ordinal, r.FirstRow, r.Rows})
+	c.rows = append(c.rows, rowRange{r.Collection, r.Ordinal, r.FirstRow, r.Rows, r.Coded})
 	content := store.Content{Record: r}
 	return errors.Join(
 		c.checkNumbers(r),
 		c.checkKeyOf(r),
 		c.checkLastChange(r),
 		c.store.readContent(c.r, &content, true),
+		c.checkCoded(r),
 	)
+}
+
+// checkCoded looks for the token codes of every row that should have them.
+func (c *checker) checkCoded(r store.Record) error {
+	for i := range r.Rows {
+		if !r.Coded {
+			break
+		}
+		if _, err := getValue(c.r, ordinalKey(tagCodes, r.Collection, r.FirstRow+i), cloneBody); err != nil {
+			return fmt.Errorf("token codes of row %d: %w", r.FirstRow+i, err)
+		}
+	}
+	return nil
 }
 
 // checkNumbers compares a record with the counters.
@@ -280,6 +300,26 @@ func (c *checker) checkPart(it *pebble.Iterator) error {
 		return errors.New("there is no record of it")
 	}
 	return nil
+}
+
+// checkCodes reports token codes that no record counts on; checkCoded reads the others.
+func (c *checker) checkCodes(it *pebble.Iterator) error {
+	collection, row, err := splitOrdinalKey(it.Key())
+	if err != nil {
+		return err
+	}
+	after, _ := slices.BinarySearchFunc(c.rows, 0, func(r rowRange, _ int) int {
+		if cmp.Or(cmp.Compare(r.collection, collection), cmp.Compare(r.first, row)) > 0 {
+			return 1
+		}
+		return -1
+	})
+	for _, r := range c.rows[max(0, after-1):after] {
+		if r.coded && r.collection == collection && row-r.first < r.rows {
+			return nil
+		}
+	}
+	return errors.New("no record has this row with codes")
 }
 
 // checkFeed reads the feed, which has one change for each epoch after the trimmed ones.

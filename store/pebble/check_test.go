@@ -100,7 +100,7 @@ func TestCheckNoticesEverything(t *testing.T) {
 			require.NoError(t, b.Set(append(bytes.Clone(e.key), 7), e.value, nil))
 		})
 	}
-	require.Len(t, tags, 10, "every tag is tried")
+	require.Len(t, tags, 11, "every tag is tried")
 	require.Empty(t, faults(t, s))
 	require.NoError(t, s.Close())
 }
@@ -140,6 +140,10 @@ func TestCheckReports(t *testing.T) {
 		{"stray key", set(documentKey(2, "9"), encodeNumber(9)), `collection 2 key "9": leads to document 9: not found`},
 		{"stray content", set(ordinalKey(tagContent, 2, 9), nil), "collection 2 document 9 content: there is no record"},
 		{"stray vectors", set(ordinalKey(tagVectors, 9, 0), nil), "collection 9 document 0 vectors: there is no record"},
+		{"stray codes", set(ordinalKey(tagCodes, 2, 6), nil), "collection 2 row 6 token codes: no record has this row"},
+		{"codes before all", set(ordinalKey(tagCodes, 1, 2), nil), "collection 1 row 2 token codes: no record has this row"},
+		{"codes of none", record(1, func(r *store.Record) { r.Coded = false }), "collection 2 row 2 token codes: no record has this row"},
+		{"lost codes", func(b *pebble.Batch) { require.NoError(t, b.Delete(ordinalKey(tagCodes, 2, 3), nil)) }, "document 1 record: token codes of row 3: not found"},
 		{"stray name", set(nameKey("tenant", "c"), encodeNumber(2)), "leads to collection 2, which has another name"},
 		{"collections", set(metaKey(), meta{epoch: 10, trimmed: 2, lastCollection: 1}.encode()), "beyond the last one given, 1"},
 		{"feed beyond", set(metaKey(), meta{epoch: 9, trimmed: 2, lastCollection: 2}.encode()), "feed: it ends at epoch 10, the store is at 9"},

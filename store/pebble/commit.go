@@ -214,7 +214,7 @@ func (t *txn) replace(old store.Record, v prepared) (store.Record, error) {
 	if err != nil {
 		return store.Record{}, err
 	}
-	r.FirstRow, r.Rows = first, uint32(len(v.Chunks))
+	r.FirstRow, r.Rows, r.Coded = first, uint32(len(v.Chunks)), v.Codes != nil
 	w := writtenBy(r).encode()
 	content := ordinalKey(tagContent, r.Collection, r.Ordinal)
 	vectors := ordinalKey(tagVectors, r.Collection, r.Ordinal)
@@ -222,11 +222,31 @@ func (t *txn) replace(old store.Record, v prepared) (store.Record, error) {
 		t.set(countersKey(r.Collection), t.counters.encode()),
 		t.set(content, w, v.text),
 		t.set(vectors, w, v.vectors),
+		t.deleteCodes(old),
+		t.setCodes(r, v.Codes),
 	)
 	if err != nil {
 		return store.Record{}, err
 	}
 	return t.put(r)
+}
+
+// setCodes writes the token codes of r's rows. A row is never used again, so
+// the key alone says of which writing they are.
+func (t *txn) setCodes(r store.Record, codes [][]byte) (err error) {
+	for i, row := range codes {
+		err = errors.Join(err, t.set(ordinalKey(tagCodes, r.Collection, r.FirstRow+uint32(i)), row))
+	}
+	return err
+}
+
+func (t *txn) deleteCodes(r store.Record) (err error) {
+	for i := range r.Rows {
+		if r.Coded {
+			err = errors.Join(err, t.batch.Delete(ordinalKey(tagCodes, r.Collection, r.FirstRow+i), nil))
+		}
+	}
+	return err
 }
 
 // put writes a changed record with its change.
@@ -295,7 +315,7 @@ func (t *txn) delete(collection uint32, key string) (store.Receipt, error) {
 	if err != nil {
 		return store.Receipt{}, err
 	}
-	err = t.batch.Delete(documentKey(collection, key), nil)
+	err = errors.Join(t.batch.Delete(documentKey(collection, key), nil), t.deleteCodes(r))
 	for _, tag := range []byte{tagRecord, tagContent, tagVectors} {
 		err = errors.Join(err, t.batch.Delete(ordinalKey(tag, collection, r.Ordinal), nil))
 	}

@@ -6,7 +6,9 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"maps"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -35,6 +37,7 @@ func testVersion(key, text string, chunks int) store.Version {
 	for i := range chunks {
 		v.Chunks = append(v.Chunks, chunk.Chunk{Start: i * len(text) / chunks, End: (i + 1) * len(text) / chunks})
 		v.Vectors = append(v.Vectors, float32(len(text)), float32(i), 0.25, -1)
+		v.Codes = append(v.Codes, fmt.Appendf(nil, "%d codes of %s", i, text))
 	}
 	return v
 }
@@ -303,10 +306,23 @@ func readVersion(t *testing.T, s *Store, collection uint32, key string) *store.V
 	require.NoError(t, err)
 	c, err := s.Content(t.Context(), collection, r.Ordinal, true)
 	require.NoError(t, err)
+	codes, err := s.Codes(t.Context(), collection, rowsOf(r))
+	require.NoError(t, err)
+	var inOrder [][]byte
+	for _, row := range slices.Sorted(maps.Keys(codes)) {
+		inOrder = append(inOrder, codes[row])
+	}
 	return &store.Version{
 		Key: c.Key, Title: c.Title, Format: c.Format, Chunker: c.Chunker, Model: c.Model, Identity: c.Identity,
-		Text: c.Text, Chunks: c.Chunks, Dimensions: c.Dimensions, Vectors: c.Vectors, Access: c.Access,
+		Text: c.Text, Chunks: c.Chunks, Dimensions: c.Dimensions, Vectors: c.Vectors, Codes: inOrder, Access: c.Access,
 	}
+}
+
+func rowsOf(r store.Record) (rows []uint32) {
+	for i := range r.Rows {
+		rows = append(rows, r.FirstRow+i)
+	}
+	return rows
 }
 
 // A crash at any operation while the store is created, or opened again, leaves

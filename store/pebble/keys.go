@@ -14,6 +14,7 @@ const (
 	tagDocument   = 'D' // collection, document key  → ordinal
 	tagFeed       = 'F' // epoch                     → Change
 	tagCounters   = 'K' // collection                → counters
+	tagCodes      = 'L' // collection, row           → token codes of a row, for late interaction
 	tagMeta       = 'M' //                           → meta
 	tagName       = 'N' // tenant, collection name   → collection
 	tagPolicies   = 'P' //                           → PolicySource
@@ -40,7 +41,8 @@ func documentKey(collection uint32, key string) []byte {
 	return append(binary.BigEndian.AppendUint32(append(k, tagDocument), collection), key...)
 }
 
-// ordinalKey is the key of a document's record, content or vectors.
+// ordinalKey is the key of a document's record, content or vectors; with a row
+// in place of the ordinal, of the row's token codes.
 func ordinalKey(tag byte, collection, ordinal uint32) []byte {
 	k := append(make([]byte, 0, 9), tag)
 	return binary.BigEndian.AppendUint32(binary.BigEndian.AppendUint32(k, collection), ordinal)

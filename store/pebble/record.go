@@ -55,13 +55,14 @@ func encodeCollection(c store.Collection) []byte {
 	b := appendString(nil, c.Tenant)
 	b = appendString(b, c.Name)
 	b = appendString(b, c.Settings.Analyzer)
+	b = appendBool(b, c.Settings.TokenCodes)
 	return appendTime(b, c.Created)
 }
 
 func decodeCollection(id uint32, body []byte) (store.Collection, error) {
 	d := decoder{body: body}
 	c := store.Collection{ID: id, Tenant: d.string(), Name: d.string()}
-	c.Settings.Analyzer = d.string()
+	c.Settings = store.Settings{Analyzer: d.string(), TokenCodes: d.bool()}
 	c.Created = d.time()
 	return c, d.end()
 }
@@ -77,6 +78,7 @@ func encodeRecord(r store.Record) []byte {
 	b = append(b, r.Identity[:]...)
 	b = binary.AppendUvarint(b, uint64(r.FirstRow))
 	b = binary.AppendUvarint(b, uint64(r.Rows))
+	b = appendBool(b, r.Coded)
 	b = binary.AppendUvarint(b, r.Epoch)
 	b = appendTime(b, r.Updated)
 	return appendAccess(b, r.Access)
@@ -96,6 +98,7 @@ func decodeRecord(collection, ordinal uint32, body []byte) (store.Record, error)
 		Identity:   d.hash(),
 		FirstRow:   d.uint32(),
 		Rows:       d.uint32(),
+		Coded:      d.bool(),
 		Epoch:      d.uvarint(),
 		Updated:    d.time(),
 		Access:     d.access(),

@@ -14,7 +14,7 @@ import (
 // FuzzDecode decodes anything as everything: never a panic, and what is decoded
 // without an error encodes to something that decodes to the same.
 func FuzzDecode(f *testing.F) {
-	full := store.Record{Key: "k", Version: 3, Title: "t", Format: "f", Chunker: "c/1", Model: "m", FirstRow: 5, Rows: 2, Epoch: 9,
+	full := store.Record{Key: "k", Version: 3, Title: "t", Format: "f", Chunker: "c/1", Model: "m", FirstRow: 5, Rows: 2, Coded: true, Epoch: 9,
 		Updated: time.Unix(1, 2).UTC(), Access: filter.Access{Readers: filter.Readers{List: []filter.Reader{"user:a"}},
 			Attributes: filter.Attributes{"s": "x", "b": true, "i": int64(-1), "l": []string{"p"}}}}
 	codec, err := newCodec()

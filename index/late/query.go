@@ -1,0 +1,29 @@
+package late
+
+import "sluice/kernels/simd"
+
+// Query is a query's tokens, to score passages by. Safe for concurrent use.
+type Query struct {
+	coder  *Coder
+	tokens simd.SimQuery
+}
+
+// Query prepares a query; its arguments are as Encode's.
+func (c *Coder) Query(vectors []float32, special []bool) *Query {
+	s := c.scratch.Get().(*scratch)
+	defer c.scratch.Put(s)
+	q := &Query{coder: c}
+	q.tokens.Reset(c.rotate(s, vectors, special), c.dims)
+	return q
+}
+
+// Score is the mean over the query's tokens of the best match in the passage
+// (MaxSim), an estimate of a cosine: −1 for a passage without tokens. It
+// is false where the Coder does not read the codes.
+func (q *Query) Score(codes []byte) (score float32, ok bool) {
+	rows, ok := q.coder.rows(codes)
+	if !ok {
+		return 0, false
+	}
+	return q.coder.kernels.MaxSim(&q.tokens, rows), true
+}

@@ -1,0 +1,34 @@
+package retrieve
+
+import (
+	"crypto/sha256"
+
+	"sluice/filter/lru"
+)
+
+const (
+	codesBudget   = 64 << 20 // bytes
+	codesOverhead = 256      // of an entry beside its codes, about
+)
+
+// codesCache holds token codes that the store does not. Its key is what they
+// were made of, model and text, and no more: two who may read the same text get
+// the same codes.
+type codesCache struct{ entries *lru.Cache[[32]byte, []byte] }
+
+func newCodesCache() *codesCache {
+	return &codesCache{lru.New[[32]byte, []byte](codesBudget)}
+}
+
+// get returns nil where there are none.
+func (c *codesCache) get(model, text string) []byte {
+	codes, _ := c.entries.Get(codesKey(model, text))
+	return codes
+}
+
+func (c *codesCache) put(model, text string, codes []byte) {
+	c.entries.Put(codesKey(model, text), codes, codesOverhead+len(codes))
+}
+
+// codesKey: a model's digest has no NUL.
+func codesKey(model, text string) [32]byte { return sha256.Sum256([]byte(model + "\x00" + text)) }
