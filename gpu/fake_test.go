@@ -23,11 +23,11 @@ const (
 // for a token. It remembers each batch's lengths, probes left out, and does
 // what a test tells it to.
 type fakeDevice struct {
-	perToken time.Duration                          // what a batch takes, on a fake clock
-	onRun    func(b *Batch) error                   // may fail, panic or hang
-	onAnswer func(ids []int32, vector []float32)    // may spoil an answer
-	deaf     bool                                   // ignores its context
-	entered  func(lengths []int, tokenVectors bool) // told of a batch as it begins
+	perToken time.Duration                       // what a batch takes, on a fake clock
+	onRun    func(b *Batch) error                // may fail, panic or hang
+	onAnswer func(ids []int32, vector []float32) // may spoil an answer
+	onToken  func(id int32, vector []float32)    // may spoil a token's vector
+	deaf     bool                                // ignores its context
 
 	mu      sync.Mutex
 	batches [][]int
@@ -41,7 +41,7 @@ func (d *fakeDevice) Precision() string { return "fake" }
 func (d *fakeDevice) Close() error      { d.closed++; return nil }
 
 func (d *fakeDevice) Run(ctx context.Context, b *Batch, out Output) error {
-	d.remember(b, out)
+	d.remember(b)
 	if d.onRun != nil {
 		if err := d.onRun(b); err != nil {
 			return err
@@ -62,7 +62,10 @@ func (d *fakeDevice) Run(ctx context.Context, b *Batch, out Output) error {
 		d.answer(b.IDs[b.Offsets[i]:b.Offsets[i+1]], out.Pooled[i*dimensions:][:dimensions])
 	}
 	for i := range len(out.Tokens) / dimensions {
-		out.Tokens[i*dimensions], out.Tokens[i*dimensions+1] = float32(b.IDs[i]), 1
+		vector := out.Tokens[i*dimensions:][:dimensions]
+		if vector[0], vector[1] = float32(b.IDs[i]), 1; d.onToken != nil {
+			d.onToken(b.IDs[i], vector)
+		}
 	}
 	return nil
 }
@@ -77,25 +80,18 @@ func (d *fakeDevice) answer(ids []int32, vector []float32) {
 	}
 }
 
-func (d *fakeDevice) remember(b *Batch, out Output) {
+func (d *fakeDevice) remember(b *Batch) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if isProbe(b) {
 		d.probes++
 		return
 	}
-	lengths := lengthsOf(b)
-	d.batches = append(d.batches, lengths)
-	if d.entered != nil {
-		d.entered(lengths, out.Tokens != nil)
-	}
-}
-
-func lengthsOf(b *Batch) (lengths []int) {
+	var lengths []int
 	for i := range b.Len() {
 		lengths = append(lengths, b.Offsets[i+1]-b.Offsets[i])
 	}
-	return lengths
+	d.batches = append(d.batches, lengths)
 }
 
 // isProbe reports a batch of the word "probe" and nothing else.

@@ -97,6 +97,28 @@ func TestABadTextAloneIsNoBrokenDevice(t *testing.T) {
 	require.NoError(t, s.Health())
 }
 
+// Token vectors are looked at where they are returned.
+func TestABadTokenVector(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		x := idOf(t, "x")
+		d := &fakeDevice{perToken: ms, onToken: func(id int32, v []float32) {
+			if id == x {
+				v[1] = float32(math.Inf(1))
+			}
+		}}
+		s, stop := start(t, Options{}, d)
+		defer stop()
+		first := embed(t.Context(), s, Request{Texts: []string{"a"}})
+		synctest.Wait()
+		asked := embed(t.Context(), s, Request{Texts: []string{"a", "x"}, TokenVectors: true})
+		plain := embed(t.Context(), s, Request{Texts: []string{"x"}})
+		require.NoError(t, (<-first).err)
+		require.ErrorIs(t, (<-asked).err, ErrDevice)
+		require.NoError(t, (<-plain).err)
+		require.Len(t, d.seen(), 2)
+	})
+}
+
 // Isolating a bad text among n takes 2 log2(n) runs, not n.
 func TestIsolationIsCheap(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -237,6 +259,9 @@ func TestAReplicaTakesOver(t *testing.T) {
 	})
 }
 
+// probeTime is what a probe takes at a second a token.
+var probeTime = time.Duration(len(probeIDs)) * time.Second
+
 // A device that stalls gets its context ended; the batch fails, and the device
 // is tried again.
 func TestAStalledBatchIsEnded(t *testing.T) {
@@ -245,9 +270,10 @@ func TestAStalledBatchIsEnded(t *testing.T) {
 		s, stop := start(t, Options{BatchTime: 10 * time.Second}, d)
 		defer stop()
 		began := time.Now()
-		got := <-embed(t.Context(), s, Request{Texts: []string{text(30)}})
+		got := <-embed(t.Context(), s, Request{Texts: repeat(text(6), 5)})
 		require.ErrorIs(t, got.err, ErrDevice)
-		require.LessOrEqual(t, got.at.Sub(began), 20*time.Second)
+		require.Equal(t, 10*time.Second+probeTime, got.at.Sub(began), "its parts are not tried")
+		require.NoError(t, s.Health())
 		_, err := s.Embed(t.Context(), Request{Texts: []string{text(5)}})
 		require.NoError(t, err)
 	})
@@ -285,7 +311,7 @@ func TestADeviceDiesWhileItDrains(t *testing.T) {
 		running := embed(t.Context(), s, Request{Texts: []string{text(5)}})
 		synctest.Wait()
 		long := embed(t.Context(), s, Request{Texts: repeat(text(5), 10)})
-		other := embed(t.Context(), s, Request{Texts: repeat(text(5), 10), Priority: Bulk})
+		other := embed(t.Context(), s, Request{Texts: []string{text(5)}, Priority: Bulk})
 		synctest.Wait()
 		b.set(func() error { return errPoison })
 		stop()

@@ -247,6 +247,64 @@ func TestCloseDrains(t *testing.T) {
 	})
 }
 
+// A call that was let in and is not tokenized yet is finished, too.
+func TestCloseWaitsForWhatIsTokenized(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, stop := start(t, Options{}, &fakeDevice{})
+		free := occupy(s)
+		call := embed(t.Context(), s, Request{Texts: []string{"a"}})
+		synctest.Wait()
+		go func() { time.Sleep(time.Second); free() }()
+		stop()
+		require.NoError(t, (<-call).err)
+	})
+}
+
+// Nor does it hang when Close has given up on it.
+func TestWhatIsTokenizedTooLate(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, _ := start(t, Options{}, &fakeDevice{})
+		free := occupy(s)
+		call := embed(t.Context(), s, Request{Texts: []string{"a"}})
+		synctest.Wait()
+		ctx, cancel := context.WithCancel(t.Context())
+		cancel()
+		go func() { time.Sleep(cutGrace / 2); free() }()
+		require.NoError(t, s.Close(ctx))
+		require.ErrorIs(t, (<-call).err, ErrClosed)
+	})
+}
+
+// occupy keeps everybody from tokenizing until free is called.
+func occupy(s *Scheduler) (free func()) {
+	for range cap(s.tokenizing) {
+		s.tokenizing <- struct{}{}
+	}
+	return func() {
+		for range cap(s.tokenizing) {
+			<-s.tokenizing
+		}
+	}
+}
+
+// A call that is cancelled makes room at once, in the prepared batch as well.
+func TestCancelledTextsDoNotWait(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, stop := start(t, Options{BatchTokens: 10}, &fakeDevice{perToken: ms})
+		defer stop()
+		running := embed(t.Context(), s, Request{Texts: []string{text(10)}})
+		synctest.Wait()
+		ctx, cancel := context.WithCancel(t.Context())
+		doomed := embed(ctx, s, Request{Texts: repeat(text(5), 7)})
+		synctest.Wait()
+		require.Equal(t, 35, s.lanes[0].classes[Interactive].tokens)
+		cancel()
+		require.ErrorIs(t, (<-doomed).err, context.Canceled)
+		require.Zero(t, s.lanes[0].classes[Interactive].tokens)
+		require.NoError(t, (<-running).err)
+	})
+}
+
 // A Close that runs out of time cuts off what runs and fails what waits.
 func TestCloseCutsOff(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

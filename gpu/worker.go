@@ -113,11 +113,8 @@ func (r *run) diagnose(ctx context.Context, b *batch, err error) {
 		return
 	}
 	r.scheduler.options.Hooks.Failure(r.lane.info.Model, r.processor, err)
-	probe := r.probe(ctx)
-	if probe != nil {
+	if probe := r.probe(ctx); probe != nil {
 		r.scheduler.retire(r, probe)
-	}
-	if probe != nil || errors.Is(err, context.DeadlineExceeded) { // its parts might take as long
 		r.failAll(b.items, err)
 		return
 	}
@@ -131,11 +128,11 @@ func (r *run) failAll(items []item, err error) {
 }
 
 // isolate runs the halves of texts that failed together on their own, until
-// those that fail are alone. n texts take 2n - 2 runs at most, and at most
-// log2(n) times as long as a batch of all.
+// those that fail are alone, or take too long. n texts take 2n - 2 runs at most,
+// and at most log2(n) times as long as a batch of all.
 func (r *run) isolate(ctx context.Context, items []item, err error) {
-	if len(items) == 1 {
-		r.fail(items[0], err)
+	if len(items) == 1 || errors.Is(err, context.DeadlineExceeded) {
+		r.failAll(items, err)
 		return
 	}
 	for _, half := range [][]item{items[:len(items)/2], items[len(items)/2:]} {

@@ -40,15 +40,37 @@ func (b *body) Read(p []byte) (int, error) {
 	return n, err
 }
 
+// charged charges the request with what it reads.
+type charged struct {
+	io.Reader
+	q *request
+}
+
+func (c charged) Read(p []byte) (int, error) {
+	n, err := c.Reader.Read(p)
+	if full := c.q.take(n); full != nil {
+		return n, full
+	}
+	return n, err
+}
+
+// limit is the size of the largest body that the route takes, and what says so.
+func (q *request) limit() (bytes int, name string) {
+	if q.route.small && q.s.limits.BodyBytes > maxSmallBody {
+		return maxSmallBody, "what this call can need"
+	}
+	return int(q.s.limits.BodyBytes), "limits.body_bytes"
+}
+
 // readAll reads the whole body, or fails before it has read more than the limit.
 func (q *request) readAll() ([]byte, error) {
-	limit := int(q.s.limits.BodyBytes)
-	tooLarge := failf(fasthttp.StatusRequestEntityTooLarge, "the body is larger than limits.body_bytes, %d bytes", limit)
+	limit, name := q.limit()
+	tooLarge := failf(fasthttp.StatusRequestEntityTooLarge, "the body is larger than %s, %d bytes", name, limit)
 	b := q.body()
 	if b.left > limit {
 		return nil, tooLarge
 	}
-	data, err := io.ReadAll(io.LimitReader(b, int64(limit)+1))
+	data, err := io.ReadAll(io.LimitReader(charged{b, q}, int64(limit)+1))
 	if err != nil {
 		return nil, readFailure(err)
 	}
@@ -59,6 +81,9 @@ func (q *request) readAll() ([]byte, error) {
 }
 
 func readFailure(err error) error {
+	if errors.Is(err, errNoRoom) {
+		return errNoRoom
+	}
 	if errors.Is(err, os.ErrDeadlineExceeded) {
 		return failf(fasthttp.StatusRequestTimeout, "the body did not arrive within limits.read_timeout")
 	}

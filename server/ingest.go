@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/valyala/fasthttp"
+	"golang.org/x/sync/semaphore"
 
 	"sluice/client"
 )
@@ -31,6 +32,7 @@ type ingestion struct {
 	ctx        context.Context
 	cancel     context.CancelFunc
 	lines      *lines
+	held       *semaphore.Weighted // bytes of lines in the workers: no more than a largest line has
 	work       []chan job
 	order      chan job
 	results    *pipe
@@ -41,6 +43,7 @@ type ingestion struct {
 // job is one line's document and the place of its result.
 type job struct {
 	line     int
+	bytes    int // of the budget
 	document client.Document
 	result   chan client.WriteResult // holds one
 }
@@ -53,7 +56,8 @@ func (s *Server) ingest(q *request, collection string) error {
 	in := &ingestion{
 		q:          q,
 		collection: collection,
-		lines:      newLines(q.body(), int(s.limits.BodyBytes)),
+		lines:      newLines(q.body(), int(s.limits.BodyBytes), s.budget),
+		held:       semaphore.NewWeighted(int64(s.limits.BodyBytes)),
 		work:       make([]chan job, s.limits.BulkConcurrency),
 		order:      make(chan job, 2*s.limits.BulkConcurrency),
 		results:    newPipe(maxUnreadResults),
@@ -98,13 +102,15 @@ func (in *ingestion) pump() {
 		}
 		j := job{line: in.lines.count, result: make(chan client.WriteResult, 1)}
 		if err == nil {
-			err = decode(line, &j.document)
+			j.bytes, err = len(line), decode(line, &j.document)
 		}
+		_ = in.held.Acquire(context.Background(), int64(j.bytes)) // until the workers have done enough
 		in.order <- j
 		if err == nil {
 			in.work[maphash.String(seed, j.document.Key)%uint64(len(in.work))] <- j
 			continue
 		}
+		in.release(j)
 		j.result <- failedResult(j.document.Key, lineFailure(err))
 		if !isLineFault(err) {
 			return
@@ -157,8 +163,14 @@ func (in *ingestion) write(jobs <-chan job) {
 		if err != nil {
 			result = failedResult(j.document.Key, err)
 		}
+		in.release(j)
 		j.result <- result
 	}
+}
+
+func (in *ingestion) release(j job) {
+	in.held.Release(int64(j.bytes))
+	in.q.s.budget.give(j.bytes)
 }
 
 // writeOne gives every document its own deadline, and survives its panic.

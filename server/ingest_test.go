@@ -320,7 +320,7 @@ func FuzzLines(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, data []byte, limit int) {
 		limit = 1 + (limit&0xff)%64
-		l := newLines(strings.NewReader(string(data)), limit)
+		l := newLines(strings.NewReader(string(data)), limit, newBudget(1<<20))
 		var got []string
 		for {
 			line, err := l.next()

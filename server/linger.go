@@ -1,6 +1,7 @@
 package server
 
 import (
+	"errors"
 	"io"
 	"net"
 	"sync/atomic"
@@ -11,6 +12,9 @@ const (
 	maxUnread   = 64 << 10 // a larger body may be unread when its request fails
 	lingerTime  = time.Second
 	lingerBytes = 64 << 20
+
+	firstWait = 5 * time.Millisecond
+	lastWait  = time.Second
 )
 
 // lingerListener's connections can be told to close gently. A connection that
@@ -18,12 +22,20 @@ const (
 // a client still sending its too large body would never see the 413.
 type lingerListener struct{ net.Listener }
 
+// Accept waits out what passes, such as a lack of file descriptors: fasthttp
+// would stop serving.
 func (l lingerListener) Accept() (net.Conn, error) {
-	c, err := l.Listener.Accept()
-	if err != nil {
-		return nil, err
+	for wait := firstWait; ; wait = min(2*wait, lastWait) {
+		c, err := l.Listener.Accept()
+		if err == nil {
+			return &lingerConn{Conn: c}, nil
+		}
+		var passing interface{ Temporary() bool }
+		if !errors.As(err, &passing) || !passing.Temporary() {
+			return nil, err
+		}
+		time.Sleep(wait)
 	}
-	return &lingerConn{Conn: c}, nil
 }
 
 type lingerConn struct {

@@ -12,49 +12,63 @@ var errLineTooLong = errors.New("the line is too long")
 // lines splits a stream at '\n'. Blank lines are counted and left out; the
 // last line may lack its '\n'.
 type lines struct {
-	in    *bufio.Reader
-	limit int // bytes of a line
-	count int // lines so far: the 1-based number of the last one
+	in     *bufio.Reader
+	limit  int // bytes of a line
+	budget *budget
+	count  int // lines so far: the 1-based number of the last one
 }
 
-func newLines(in io.Reader, limit int) *lines {
-	return &lines{in: bufio.NewReaderSize(in, 64<<10), limit: limit}
+func newLines(in io.Reader, limit int, b *budget) *lines {
+	return &lines{in: bufio.NewReaderSize(in, 64<<10), limit: limit, budget: b}
 }
 
-// next returns a line that is the caller's to keep. A line over the limit is
-// skipped to its end, and errLineTooLong says so; reading can go on.
+// next returns a line that is the caller's to keep; its bytes are taken from
+// the budget, and the caller gives them back. A line over the limit or the
+// budget is skipped to its end, and errLineTooLong or errNoRoom says so;
+// reading can go on.
 func (l *lines) next() ([]byte, error) {
 	for {
 		l.count++
 		line, err := l.read()
-		if err != nil && !errors.Is(err, errLineTooLong) {
-			return nil, err
+		if err == nil && len(bytes.TrimSpace(line)) == 0 {
+			l.budget.give(len(line))
+			continue
 		}
-		if err != nil || len(bytes.TrimSpace(line)) > 0 {
-			return line, err
-		}
+		return line, err
 	}
 }
 
-func (l *lines) read() ([]byte, error) {
-	var line []byte
-	length := 0
-	for {
-		part, err := l.in.ReadSlice('\n')
+// read returns the line without its '\n'.
+func (l *lines) read() (line []byte, err error) {
+	var fault error // why the line is skipped
+	for length := 0; ; {
+		part, end := l.in.ReadSlice('\n')
 		length += len(part)
-		if length <= l.limit+1 { // with its '\n'
-			line = append(line, part...)
+		part = bytes.TrimSuffix(part, []byte("\n"))
+		if fault == nil {
+			line, fault = l.extend(line, part)
 		}
 		switch {
-		case errors.Is(err, bufio.ErrBufferFull):
+		case errors.Is(end, bufio.ErrBufferFull):
 			continue
-		case err != nil && !(errors.Is(err, io.EOF) && length > 0):
-			return nil, err
+		case end != nil && !(errors.Is(end, io.EOF) && length > 0):
+			fault = end
 		}
-		line = bytes.TrimSuffix(line, []byte("\n"))
-		if length > l.limit+1 || len(line) > l.limit {
-			return nil, errLineTooLong
+		if fault != nil {
+			l.budget.give(len(line))
+			return nil, fault
 		}
 		return line, nil
 	}
+}
+
+// extend appends a part to a line, or says why it may not.
+func (l *lines) extend(line, part []byte) ([]byte, error) {
+	if len(line)+len(part) > l.limit {
+		return line, errLineTooLong
+	}
+	if !l.budget.take(len(part)) {
+		return line, errNoRoom
+	}
+	return append(line, part...), nil
 }

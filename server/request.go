@@ -1,6 +1,7 @@
 package server
 
 import (
+	"bytes"
 	"context"
 	"crypto/rand"
 	"encoding/json"
@@ -37,6 +38,7 @@ type request struct {
 	vars    variables
 	who     identity.Identity
 	slot    bool // holds one of the admitted requests' slots
+	taken   int  // bytes of the budget
 	streams bool // finish is called by the stream, not when the handler returns
 }
 
@@ -176,9 +178,13 @@ func (q *request) document() (collection, key string, err error) {
 func (q *request) reply(status int, body any) error {
 	q.http.SetStatusCode(status)
 	q.http.SetContentType("application/json")
-	encoder := json.NewEncoder(q.http)
+	var text bytes.Buffer
+	encoder := json.NewEncoder(&text)
 	encoder.SetEscapeHTML(false)
-	return encoder.Encode(body)
+	if err := encoder.Encode(body); err != nil {
+		return err
+	}
+	return q.answer(text.Bytes())
 }
 
 // fail replaces whatever was written with the failure.
@@ -237,6 +243,7 @@ func writeTiming(b *strings.Builder, name string, took time.Duration) {
 // no keys, texts, queries or tokens.
 func (q *request) finish() {
 	q.cancel()
+	q.s.budget.give(q.taken)
 	if q.slot {
 		<-q.s.slots
 	}

@@ -22,9 +22,13 @@ type route struct {
 	open    bool     // no identity needed
 	probe   bool     // not counted against the admission limit
 	openAI  bool     // errors in OpenAI's shape
+	small   bool     // bodies of at most maxSmallBody
 	query   []string // allowed query parameters
 	serve   func(*Server, *request) error
 }
+
+// maxSmallBody holds the longest query, every character of it escaped.
+const maxSmallBody = 64 << 10
 
 func routes() []route {
 	const (
@@ -33,14 +37,14 @@ func routes() []route {
 		document   = documents + "/{key}"
 	)
 	return []route{
-		{method: "PUT", pattern: collection, role: identity.Admin, serve: (*Server).putCollection},
+		{method: "PUT", pattern: collection, role: identity.Admin, small: true, serve: (*Server).putCollection},
 		{method: "GET", pattern: collection, role: identity.Read, serve: (*Server).getCollection},
 		{method: "POST", pattern: documents, role: identity.Write, serve: (*Server).postDocuments},
 		{method: "GET", pattern: documents, role: identity.Read, serve: (*Server).listDocuments, query: []string{"after", "limit"}},
 		{method: "GET", pattern: document, role: identity.Read, serve: (*Server).getDocument},
 		{method: "DELETE", pattern: document, role: identity.Write, serve: (*Server).deleteDocument},
 		{method: "PATCH", pattern: document + "/access", role: identity.Write, serve: (*Server).patchAccess},
-		{method: "POST", pattern: collection + "/search", role: identity.Read, serve: (*Server).search},
+		{method: "POST", pattern: collection + "/search", role: identity.Read, small: true, serve: (*Server).search},
 		{method: "POST", pattern: "/v1/embeddings", role: identity.Read, openAI: true, serve: (*Server).embeddings},
 		{method: "GET", pattern: "/healthz", open: true, probe: true, serve: (*Server).healthz},
 		{method: "GET", pattern: "/readyz", open: true, probe: true, serve: (*Server).readyz},

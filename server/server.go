@@ -44,6 +44,7 @@ type Server struct {
 	metrics    *metrics
 	router     router
 	slots      chan struct{}
+	budget     *budget
 	http       *fasthttp.Server
 
 	base    context.Context // parent of all requests; ends when a drain is cut off
@@ -63,6 +64,7 @@ func New(o Options) *Server {
 		metrics:    newMetrics(o.Registry),
 		router:     newRouter(routes()),
 		slots:      make(chan struct{}, o.Limits.ConcurrentRequests),
+		budget:     newBudget(int64(o.Limits.TotalBytes)),
 	}
 	s.base, s.cut = context.WithCancel(context.Background())
 	s.serving, s.drain = context.WithCancel(context.Background())
@@ -78,6 +80,7 @@ func (s *Server) newHTTP() *fasthttp.Server {
 		Handler:                      s.handle,
 		ErrorHandler:                 s.handleUnreadable,
 		ReadBufferSize:               maxHeader,
+		Concurrency:                  connections(s.limits.Connections),
 		ReadTimeout:                  s.limits.ReadTimeout,
 		WriteTimeout:                 s.limits.ReadTimeout,
 		IdleTimeout:                  idleTimeout,

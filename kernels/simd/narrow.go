@@ -8,10 +8,9 @@ type narrowSet struct {
 	finish           [3][2][2]func(*finishArgs) // by source, activation and output
 	quantize         func(r *Rows, from int, x []float32, rotated bool, scratch []float32)
 	roundRows        func(r *Rows, from int, x []float32)
-	addNorm          func(*normArgs)
-	add              func(*addArgs)
-	widenInt8        func(*widenArgs) // nil where there is none
-	widenBF16        func(*widenArgs)
+	addNorm          func(x, y, gain, bias []float32, epsilon float32) // nil where there is none, as those that follow
+	add              func(y, x []float32)
+	widen            func(p widenArgs, number Number)
 	exponentials     func(*exponentialArgs)
 	packKeys         func(*packArgs)
 	packValues       func(*packArgs)
@@ -19,6 +18,10 @@ type narrowSet struct {
 	finishRotated    func(*rotatedArgs) // nil where there is none, as quantizePeaks
 	quantizePeaks    func(*peaksArgs)
 }
+
+// Narrow tells whether s has instructions for 8- and 16-bit numbers; where it
+// has none, plain Go makes them far slower than float32.
+func (s *Set) Narrow() bool { return s.narrow.quantizePeaks != nil }
 
 // What a finish begins with, and what it writes.
 const (

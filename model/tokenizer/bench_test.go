@@ -18,16 +18,21 @@ func english(t testing.TB) []string {
 }
 
 func BenchmarkEncode(b *testing.B) {
-	texts, tok := english(b), load(b, "bert_uncased")
-	b.SetBytes(int64(len(strings.Join(texts, ""))))
-	b.ReportAllocs()
-	var e Encoding
-	for b.Loop() {
-		for _, text := range texts {
-			if err := tok.Encode(&e, text, Options{MaxLength: 256}); err != nil {
-				b.Fatal(err)
+	texts := english(b)
+	for _, model := range models {
+		tok := load(b, model)
+		b.Run(model, func(b *testing.B) {
+			b.SetBytes(int64(len(strings.Join(texts, ""))))
+			b.ReportAllocs()
+			var e Encoding
+			for b.Loop() {
+				for _, text := range texts {
+					if err := tok.Encode(&e, text, Options{MaxLength: 256}); err != nil {
+						b.Fatal(err)
+					}
+				}
 			}
-		}
+		})
 	}
 }
 

@@ -74,7 +74,7 @@ func skip(edits []edit, at int) []edit {
 // appendWithin appends the edits of the text's bytes in at, moved by offset.
 func appendWithin(dst, edits []edit, at Span, offset int) []edit {
 	for _, e := range edits {
-		if e.start > at.End {
+		if e.start >= at.End {
 			break
 		}
 		start, end := max(e.start, at.Start), min(e.end, at.End)

@@ -80,7 +80,7 @@ func (p *precompiled) plainASCII(text string) int {
 func (p *precompiled) cluster(text string, state int) (int, int) {
 	r, size := utf8.DecodeRuneInString(text)
 	next, _ := utf8.DecodeRuneInString(text[size:])
-	if state == -1 && (p.properties[r]|p.properties[next])&joiner == 0 {
+	if (p.properties[r]|p.properties[next])&joiner == 0 {
 		return size, -1
 	}
 	whole, rest, _, state := uniseg.FirstGraphemeClusterInString(text, state)

@@ -1,9 +1,9 @@
 // Package tokenizer turns texts into the token ids of Hugging Face models,
 // exactly as the reference implementation does with the model's tokenizer.json.
 //
-// A text goes through a normalizer, a pre-tokenizer, which cuts it into words,
-// a model, which cuts words into tokens, and a template, which adds special
-// tokens. The truncation and padding that a file asks for are not obeyed: they
+// A text goes through normalizers, pre-tokenizers, which cut it into words, a
+// model (WordPiece, byte-level BPE or Unigram), which cuts words into tokens,
+// and a template, which adds special tokens. A decoder makes text of tokens. The truncation and padding that a file asks for are not obeyed: they
 // are the caller's to choose.
 package tokenizer
 
@@ -40,13 +40,15 @@ type Tokenizer struct {
 }
 
 // Options says how to encode. The zero value is for documents and queries:
-// with special tokens around the text but none parsed in it, and uncut.
+// with special tokens around the text but none parsed in it, and uncut. What is
+// not parsed cannot become a special token in another way either; the reference
+// lets "＜s＞" become one if a normalizer turns it into "<s>".
 type Options struct {
 	MaxLength          int // in tokens, special ones included; 0: no limit
 	Strategy           Strategy
 	TruncateLeft       bool // cut at the start instead of the end
 	NoSpecialTokens    bool // do not add any
-	ParseSpecialTokens bool // "[SEP]" in a text is the separator; without it, no text becomes a special token
+	ParseSpecialTokens bool // "[SEP]" in a text is the separator
 }
 
 // VocabSize is the highest token id plus one.

@@ -24,6 +24,8 @@ type Config struct {
 // Limits bound requests.
 type Limits struct {
 	BodyBytes          Size          `yaml:"body_bytes" doc:"Largest request body, and largest line of an NDJSON body (whose length as a whole is not bounded). Units: KiB, MiB, GiB."`
+	TotalBytes         Size          `yaml:"total_bytes" doc:"Bodies that have arrived and answers that are not taken yet, of all requests together; a request beyond it is answered with 429. To parse and embed a document takes ten times its size, of a hostile one forty times: this bounds what all clients together can cost."`
+	Connections        int           `yaml:"connections" doc:"Open connections; one more is closed with 503. At most half of the files that the process may open (ulimit -n) are used for them."`
 	ConcurrentRequests int           `yaml:"concurrent_requests" doc:"Requests worked on at the same time; one more is answered with 429."`
 	BulkConcurrency    int           `yaml:"bulk_concurrency" doc:"Documents of one NDJSON body worked on at the same time. Lines with the same key are always applied in order."`
 	RequestTimeout     time.Duration `yaml:"request_timeout" doc:"Deadline of a request, or of one document of an NDJSON body; past it the answer is 504."`
@@ -102,6 +104,8 @@ func Default() Config {
 		Model:       "all-minilm-l6-v2",
 		Limits: Limits{
 			BodyBytes:          16 << 20,
+			TotalBytes:         128 << 20,
+			Connections:        4096,
 			ConcurrentRequests: 256,
 			BulkConcurrency:    4,
 			RequestTimeout:     30 * time.Second,

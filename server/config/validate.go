@@ -74,12 +74,21 @@ func oneOf(name, value string, allowed ...string) error {
 func (l Limits) validate() error {
 	return errors.Join(
 		positive("limits.body_bytes", int64(l.BodyBytes)),
+		l.validateTotal(),
+		positive("limits.connections", int64(l.Connections)),
 		positive("limits.concurrent_requests", int64(l.ConcurrentRequests)),
 		positive("limits.bulk_concurrency", int64(l.BulkConcurrency)),
 		positive("limits.request_timeout", int64(l.RequestTimeout)),
 		positive("limits.read_timeout", int64(l.ReadTimeout)),
 		positive("limits.drain_timeout", int64(l.DrainTimeout)),
 	)
+}
+
+func (l Limits) validateTotal() error {
+	if l.TotalBytes < l.BodyBytes {
+		return errors.New("limits.total_bytes: must not be less than limits.body_bytes")
+	}
+	return nil
 }
 
 func positive(name string, n int64) error {

@@ -133,7 +133,7 @@ def components():
     yield "bpe_roberta", {"pre_tokenizer": chain("pretokenizers", CL100K, byte_level(True, False)), "post_processor": dict(roberta, add_prefix_space=True)}
     yield "bpe_roberta", {"pre_tokenizer": chain("pretokenizers", {"type": "WhitespaceSplit"}, byte_level(True, False))}
     yield "bpe_split", {"post_processor": chain("processors", byte_level(False), json.load(open(HERE / "bpe_split/tokenizer.json"))["post_processor"])}
-    yield "bpe_split", {"model.ignore_merges": True}
+    yield "bpe_split", {"model.ignore_merges": True, "model.merges": json.load(open(HERE / "bpe_split/tokenizer.json"))["model"]["merges"][:200]}
     yield "bpe_modernbert", {"normalizer": None}
     for scheme in ("always", "first", "never"):
         for split in (True, False):
