@@ -29,6 +29,17 @@ peers: ## Install the engines that `sluice bench embed --peers` compares with, i
 	python3 -m venv .peers
 	.peers/bin/pip install -q -r bench/peers/requirements.txt
 
+bench: build ## The encoder's own figures
+	bin/sluice bench embed
+
+bench-peers: build .peers/ready ## The same beside ONNX Runtime and OpenVINO, in one run
+	bin/sluice bench embed --peers
+
+.peers/ready: bench/peers/requirements.txt
+	python3 -m venv .peers
+	.peers/bin/pip install --quiet -r bench/peers/requirements.txt
+	touch $@
+
 lint: ## gofmt, vet, staticcheck
 	@test -z "$$(gofmt -l . | tee /dev/stderr)" || { echo "run gofmt -w on the files above" >&2; exit 1; }
 	$(GO) vet ./...
