@@ -188,18 +188,17 @@ func (s *Set) product(out unsafe.Pointer, size, stride int, x *Rows, w *Weights,
 	x.check(w, from, to)
 	dot, finish := s.narrow.dotAndFinish(w.number, activate, form)
 	block := s.narrow.blockRows(w)
-	for ; from < to; from += block {
+	for start := from; from < to; from += block {
 		rows := min(block, to-from)
 		for column := 0; column < w.Columns; column += panelColumns {
 			for first := 0; first < rows; first += s.narrow.stripRows {
 				n := min(s.narrow.stripRows, rows-first)
 				scratch.aim(x, w, from+first, n, column)
 				dot(&scratch.dot)
-				scratch.finish.out, scratch.finish.ldOut = unsafe.Add(out, (first*stride+column)*size), stride*size
+				scratch.finish.out, scratch.finish.ldOut = unsafe.Add(out, ((from-start+first)*stride+column)*size), stride*size
 				scratch.finishPanel(finish, min(panelColumns, w.Columns-column), size)
 			}
 		}
-		out = unsafe.Add(out, rows*stride*size)
 	}
 }
 
