@@ -137,6 +137,14 @@ func (d *daemon) openEmbedder(ctx context.Context) error {
 	return nil
 }
 
+// precision is the configured one, where "auto" is the fastest.
+func precision(setting string) cpu.Precision {
+	if setting == "auto" {
+		return cpu.Fastest()
+	}
+	return cpu.Precision(setting)
+}
+
 // openIndex opens one collection's index. The index is derived: one that is
 // damaged, or made by another model, is removed and built again.
 func (d *daemon) openIndex(c store.Collection, fresh bool) (index.Index, error) {

@@ -48,7 +48,7 @@ func (d *Device) score(w *scratch, l *layer, qkv []float32, head int, rows, keys
 	for i := rows.from; i < rows.to; i++ {
 		scores := w.scores[(i-rows.from)*width:][:keys.to-keys.from]
 		if d.relative != nil {
-			d.kernels.Add(scores, d.relative.row(head, i, keys))
+			ref.Add(scores, d.relative.row(head, i, keys))
 		}
 		own := l.seen(span{i, i + 1}, keys.to)
 		clear(scores[:own.from-keys.from])

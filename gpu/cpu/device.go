@@ -30,6 +30,8 @@ type Device struct {
 	activate func(x []float32)
 	kernels  *simd.Set
 
+	activateRow func(at int, x []float32) // activate, for multiply
+
 	precision Precision
 	narrow    *narrow // in place of layers where precision is not F32
 
@@ -60,6 +62,7 @@ func prepare(m *model.Model, workers int, kernels *simd.Set) *Device {
 	d.encoder.Layers = nil
 	d.head = newHead(m, kernels)
 	d.activate = activation(m.Config.Activation, kernels)
+	d.activateRow = func(_ int, x []float32) { d.activate(x) }
 	d.team = newTeam(workers)
 	d.ws.workers = make([]scratch, workers)
 	return d

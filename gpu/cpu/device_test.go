@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -73,6 +74,182 @@ func TestAttentionIsTheReferences(t *testing.T) {
 				requireNear(t, want, d.ws.context, 3e-6, "attention")
 			})
 		}
+	}
+}
+
+// attentionCase is attention over sequences of random queries, keys and values.
+type attentionCase struct {
+	model.Attention
+	buckets int
+	offsets []int
+}
+
+func TestAttentionOfEveryKind(t *testing.T) {
+	offsets := []int{0, 1, 60, 60 + 97, 60 + 97 + 180}
+	for name, c := range map[string]attentionCase{
+		"window":          {model.Attention{Window: 8}, 0, offsets},
+		"wide window":     {model.Attention{Window: 64}, 0, offsets},
+		"widest window":   {model.Attention{Window: 500}, 0, offsets},
+		"rope":            {model.Attention{Theta: 10000, Stretch: 1.5}, 0, offsets},
+		"rope and window": {model.Attention{Theta: 160000, Window: 20}, 0, offsets},
+		"relative":        {model.Attention{}, 32, offsets},
+		"all":             {model.Attention{Theta: 1000, Window: 33}, 32, offsets},
+	} {
+		for _, kernels := range simd.Supported() {
+			t.Run(name+"/"+kernels.Level, func(t *testing.T) { c.check(t, kernels) })
+		}
+	}
+}
+
+func (c attentionCase) check(t *testing.T, kernels *simd.Set) {
+	const heads, size, hidden = 2, 34, 68
+	r := rand.New(rand.NewPCG(6, 6))
+	m := &model.Model{Config: model.Config{Hidden: hidden, Heads: heads, Intermediate: 1, Positions: 200, Buckets: c.buckets,
+		Layers: 1, Attention: []model.Attention{c.Attention}}}
+	m.Encoder.Layers = make([]model.Layer, 1)
+	for _, d := range []*model.Dense{&m.Encoder.Layers[0].Query, &m.Encoder.Layers[0].AttentionOut, &m.Encoder.Layers[0].Up, &m.Encoder.Layers[0].Down} {
+		*d = model.Dense{In: 1, Out: 1, Weight: []float32{1}, Bias: []float32{0}}
+	}
+	for range c.buckets * heads {
+		m.Encoder.Relative = append(m.Encoder.Relative, float32(r.NormFloat64()))
+	}
+	d := newDevice(m, 2, kernels)
+	defer d.Close()
+	d.ws.resize(c.offsets[len(c.offsets)-1], m.Config)
+	for i := range d.ws.qkv {
+		d.ws.qkv[i] = float32(r.NormFloat64())
+	}
+	qkv := slices.Clone(d.ws.qkv)
+	d.attend(d.layers[0], c.offsets)
+	for s := range len(c.offsets) - 1 {
+		for head := range heads {
+			c.checkHead(t, m, qkv, d.ws.context, c.offsets[s], c.offsets[s+1], head)
+		}
+	}
+}
+
+// checkHead computes the head in double precision from the definitions.
+func (c attentionCase) checkHead(t *testing.T, m *model.Model, qkv, got []float32, from, to, head int) {
+	t.Helper()
+	hidden, size := m.Config.Hidden, m.Config.HeadSize()
+	var parts [3][][]float64
+	for which := range parts {
+		for token := range to - from {
+			x := widen(qkv[(from+token)*3*hidden+which*hidden+head*size:][:size])
+			if which < 2 && c.Theta > 0 {
+				c.turn(x, token)
+			}
+			parts[which] = append(parts[which], x)
+		}
+	}
+	for i := range to - from {
+		sum, out := 0.0, make([]float64, size)
+		for j := range to - from {
+			if c.Window > 0 && max(i-j, j-i) > c.Window {
+				continue
+			}
+			p := math.Exp(dot(parts[0][i], parts[1][j])/math.Sqrt(float64(size)) + c.bias(m, j-i, head))
+			sum += p
+			for d, v := range parts[2][j] {
+				out[d] += p * v
+			}
+		}
+		for d := range out {
+			if v := float64(got[(from+i)*hidden+head*size+d]); !(math.Abs(out[d]/sum-v) <= 5e-6) {
+				t.Fatalf("token %d of %d, head %d: element %d is %v, want %v", i, to-from, head, d, v, out[d]/sum)
+			}
+		}
+	}
+}
+
+func widen(x []float32) []float64 {
+	y := make([]float64, len(x))
+	for i, v := range x {
+		y[i] = float64(v)
+	}
+	return y
+}
+
+func dot(a, b []float64) (sum float64) {
+	for i := range a {
+		sum += a[i] * b[i]
+	}
+	return sum
+}
+
+func (c attentionCase) bias(m *model.Model, distance, head int) float64 {
+	if c.buckets == 0 {
+		return 0
+	}
+	return float64(m.Encoder.Relative[ref.RelativeBucket(distance, c.buckets)*m.Config.Heads+head])
+}
+
+// turn rotates a head's vector for its position.
+func (c attentionCase) turn(x []float64, position int) {
+	half, stretch := len(x)/2, max(c.Stretch, 1)
+	for k := range half {
+		sin, cos := math.Sincos(float64(position) / stretch * math.Pow(c.Theta, -float64(k)/float64(half)))
+		x[k], x[k+half] = x[k]*cos-x[k+half]*sin, x[k+half]*cos+x[k]*sin
+	}
+}
+
+// RoBERTa's table has rows that no sequence reaches: 64 of 66, as 512 of 514.
+func TestPositionLimits(t *testing.T) {
+	for name, limit := range map[string]int{"bert": 64, "distilbert": 64, "roberta": 64, "mpnet": 200, "modernbert": 256, "nomic_bert": 128} {
+		d := openDevice(t, name, model.MeanPooling, simd.Best())
+		run := func(n int) error {
+			ids := slices.Repeat([]int32{5}, n)
+			return d.Run(t.Context(), batchOf(goldenCase{ids, make([]int32, n)}), gpu.Output{Pooled: make([]float32, 32)})
+		}
+		require.NoError(t, run(limit), name)
+		require.ErrorIs(t, run(limit+1), ErrInput, name)
+	}
+}
+
+// Tokenizers give type ids to models that have no use for them.
+func TestTypesThatMakeNoDifference(t *testing.T) {
+	for _, name := range []string{"distilbert", "roberta", "modernbert", "gte"} {
+		d := openDevice(t, name, model.MeanPooling, simd.Best())
+		require.Equal(t, embed(t, d, goldenCase{[]int32{5, 6, 7}, []int32{0, 0, 0}}), embed(t, d, goldenCase{[]int32{5, 6, 7}, []int32{0, 1, 1}}), name)
+	}
+	d := openDevice(t, "nomic_bert", model.MeanPooling, simd.Best())
+	require.NotEqual(t, embed(t, d, goldenCase{[]int32{5, 6, 7}, []int32{0, 0, 0}}), embed(t, d, goldenCase{[]int32{5, 6, 7}, []int32{0, 1, 1}}))
+}
+
+// Pooled vectors pass the projections before they are normalised.
+func TestProjections(t *testing.T) {
+	m, err := model.Load(filepath.Join(modelsDir, "bert"))
+	require.NoError(t, err)
+	c := readCases(t, "bert")[3]
+	m.Pooling = model.LastPooling
+	plain := newDevice(m, 1, simd.Best())
+	defer plain.Close()
+	tokens := make([]float32, len(c.IDs)*32)
+	require.NoError(t, plain.Run(t.Context(), batchOf(c), gpu.Output{Tokens: tokens}))
+	r := rand.New(rand.NewPCG(9, 9))
+	random := func(n int) []float32 {
+		x := make([]float32, n)
+		for i := range x {
+			x[i] = float32(r.NormFloat64())
+		}
+		return x
+	}
+	first := model.Dense{Weight: random(40 * 32), Bias: random(40), In: 32, Out: 40}
+	second := model.Dense{Weight: random(7 * 40), Bias: random(7), In: 40, Out: 7}
+	m.Projections = []model.Projection{{Dense: first, Activation: model.Tanh}, {Dense: second, Activation: model.Identity}}
+	want, middle := make([]float32, 7), make([]float32, 40)
+	ref.Linear(middle, tokens[len(tokens)-32:], first.Weight, first.Bias, 32, 40)
+	ref.Tanh(middle)
+	ref.Linear(want, middle, second.Weight, second.Bias, 40, 7)
+	ref.Normalize(want)
+	for _, p := range []Precision{F32, BF16} {
+		d := newPrecision(m, 2, p, simd.Best())
+		defer d.Close()
+		require.Equal(t, 7, d.Dimensions())
+		limit := map[Precision]float64{F32: 1e-6, BF16: 0.1}[p]
+		requireNear(t, want, embed(t, d, c), limit, string(p))
+		err := d.Run(t.Context(), batchOf(c), gpu.Output{Tokens: tokens})
+		require.ErrorContains(t, err, "another length")
 	}
 }
 

@@ -27,12 +27,11 @@ func (d *Device) forward(l *layer, offsets []int) {
 // feed computes the feed-forward block of x.
 func (d *Device) feed(l *layer, x []float32) {
 	w := &d.ws
-	activate := func(_ int, c []float32) { d.activate(c) }
 	if d.config.Gated {
-		d.multiply(w.gate, x, &l.gate, activate)
+		d.multiply(w.gate, x, &l.gate, d.activateRow)
 		d.multiply(w.middle, x, &l.up, func(at int, c []float32) { ref.Multiply(c, w.gate[at:]) })
 	} else {
-		d.multiply(w.middle, x, &l.up, activate)
+		d.multiply(w.middle, x, &l.up, d.activateRow)
 	}
 	d.multiply(w.y, w.middle, &l.down, nil)
 }
@@ -76,9 +75,10 @@ func (d *Device) input(n model.Norm) []float32 {
 	if !d.config.PreNorm {
 		return d.ws.x
 	}
-	d.rows(func(from, to int) {
-		copy(d.ws.in[from:to], d.ws.x[from:to])
-		d.norm(d.ws.in[from:to], n)
+	d.team.run(d.normTasks(), func(_, task int) {
+		part := d.normTask(task)
+		copy(d.ws.in[part.from:part.to], d.ws.x[part.from:part.to])
+		d.norm(d.ws.in[part.from:part.to], n)
 	})
 	return d.ws.in
 }
@@ -86,9 +86,10 @@ func (d *Device) input(n model.Norm) []float32 {
 // join adds a block's output to the residual stream, and normalises that
 // unless the norms stand before the blocks.
 func (d *Device) join(n model.Norm) {
-	d.rows(func(from, to int) {
-		x := d.ws.x[from:to]
-		ref.Add(x, d.ws.y[from:to])
+	d.team.run(d.normTasks(), func(_, task int) {
+		part := d.normTask(task)
+		x := d.ws.x[part.from:part.to]
+		ref.Add(x, d.ws.y[part.from:part.to])
 		if !d.config.PreNorm {
 			d.norm(x, n)
 		}
@@ -102,12 +103,13 @@ func (d *Device) norm(x []float32, n model.Norm) {
 	}
 }
 
-// rows divides the rows of the residual stream among the workers.
-func (d *Device) rows(visit func(from, to int)) {
+// normTasks is how many tasks the residual stream makes, and normTask the
+// elements of one.
+func (d *Device) normTasks() int { return ceil(len(d.ws.x), normRows*d.config.Hidden) }
+
+func (d *Device) normTask(task int) span {
 	step := normRows * d.config.Hidden
-	d.team.run(ceil(len(d.ws.x), step), func(_, task int) {
-		visit(task*step, min((task+1)*step, len(d.ws.x)))
-	})
+	return span{task * step, min((task+1)*step, len(d.ws.x))}
 }
 
 // finish writes what is asked of every sequence.

@@ -115,7 +115,7 @@ func (h *head) mean(v, x []float32) {
 	rows := len(x) / len(v)
 	copy(v, x)
 	for t := 1; t < rows; t++ {
-		h.kernels.Add(v, x[t*len(v):][:len(v)])
+		ref.Add(v, x[t*len(v):][:len(v)])
 	}
 	for d := range v {
 		v[d] /= float32(rows)

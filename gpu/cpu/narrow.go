@@ -19,9 +19,10 @@ type narrow struct {
 	device *Device
 	number simd.Number
 	layers []*narrowLayer
+	words  *simd.Table
 	lanes  []lane
 	chunks []span
-	meet   barrier
+	meet   *barrier
 }
 
 // narrowLayer is a model.Layer in a precision's numbers.
@@ -34,11 +35,12 @@ type narrowLayer struct {
 type span struct{ from, to int }
 
 func newNarrow(d *Device, layers []model.Layer) *narrow {
-	n := &narrow{device: d, number: simd.BF16, lanes: make([]lane, d.team.size)}
+	n := &narrow{device: d, number: simd.BF16, lanes: make([]lane, d.team.size), meet: newBarrier()}
 	if d.precision == Int8 {
 		n.number = simd.Int8
 	}
-	n.meet.size = int32(d.team.size)
+	n.words = simd.PackTable(n.number, d.encoder.Word, d.config.Hidden)
+	d.encoder.Word = nil
 	for _, l := range layers {
 		n.layers = append(n.layers, &narrowLayer{
 			qkv: n.pack(true, l.Query, l.Key, l.Value), out: n.pack(false, l.AttentionOut),
@@ -92,17 +94,23 @@ func (n *narrow) cut(offsets []int) {
 	}
 }
 
+// leastRows is the fewest rows that are worth another worker.
+const leastRows = 32
+
 // runTogether gives every worker a share of the rows.
 func (n *narrow) runTogether(batch *gpu.Batch, out gpu.Output) {
-	tokens, workers := batch.Tokens(), n.device.team.size
+	tokens := batch.Tokens()
+	parts := min(n.device.team.size, ceil(tokens, leastRows))
+	share := ceil(ceil(tokens, parts), leastRows/2) * (leastRows / 2)
+	parts = ceil(tokens, share)
+	n.meet.size = int32(parts)
 	s := &n.lanes[0].stream
 	s.resize(n, tokens)
-	n.device.team.run(workers, func(_, part int) {
+	n.device.team.run(parts, func(_, part int) {
 		w := &n.lanes[part]
-		rows := span{tokens * part / workers, tokens * (part + 1) / workers}
-		w.encode(s, batch, span{0, batch.Len()}, rows, n.meet.wait)
+		w.encode(s, batch, span{0, batch.Len()}, span{part * share, min((part+1)*share, tokens)}, n.meet.wait)
 		n.meet.wait()
-		w.finish(s, batch.Offsets, span{batch.Len() * part / workers, batch.Len() * (part + 1) / workers}, 0, out)
+		w.finish(s, batch.Offsets, span{batch.Len() * part / parts, batch.Len() * (part + 1) / parts}, 0, out)
 	})
 }
 
@@ -155,9 +163,12 @@ func (w *lane) lookup(s *stream, batch *gpu.Batch, sequences, rows span) {
 				continue
 			}
 			x := s.x[t*hidden:][:hidden]
-			d.sum(x, ids[t], types[t])
-			w.kernels().AddNorm(x, row(d.encoder.Position, p, hidden), d.encoder.Norm.Gain, d.encoder.Norm.Bias, d.config.Epsilon)
+			w.kernels().Lookup(x, w.words, int(ids[t]))
+			d.addType(x, types[t])
+			copy(s.y[t*hidden:], row(d.encoder.Position, p, hidden))
 		}
+		from, to := part.from*hidden, part.to*hidden
+		w.kernels().AddNorm(s.x[from:to], s.y[from:to], d.encoder.Norm.Gain, d.encoder.Norm.Bias, d.config.Epsilon)
 	})
 	w.kernels().SetRows(&s.in, s.x, rows.from, rows.to, true, w.row)
 }

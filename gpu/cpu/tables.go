@@ -2,6 +2,7 @@ package cpu
 
 import (
 	"sluice/gpu"
+	"sluice/kernels/ref"
 	"sluice/model"
 )
 
@@ -14,23 +15,23 @@ func (d *Device) lookup(batch *gpu.Batch) {
 		position := newPositions(d.config, batch.IDs[from:to])
 		for t := from; t < to; t++ {
 			x := d.ws.x[t*d.config.Hidden:][:d.config.Hidden]
-			d.sum(x, batch.IDs[t], batch.Types[t])
+			copy(x, row(d.encoder.Word, int(batch.IDs[t]), d.config.Hidden))
+			d.addType(x, batch.Types[t])
 			if p := position.next(); d.encoder.Position != nil {
-				d.kernels.Add(x, row(d.encoder.Position, p, d.config.Hidden))
+				ref.Add(x, row(d.encoder.Position, p, d.config.Hidden))
 			}
 			d.norm(x, d.encoder.Norm)
 		}
 	})
 }
 
-// sum sets x to a token's word and type rows.
-func (d *Device) sum(x []float32, id, kind int32) {
-	copy(x, row(d.encoder.Word, int(id), len(x)))
+// addType adds the row of a token's type, if the model has any.
+func (d *Device) addType(x []float32, kind int32) {
 	if d.config.Types < 2 {
 		kind = 0
 	}
 	if d.encoder.Type != nil {
-		d.kernels.Add(x, row(d.encoder.Type, int(kind), len(x)))
+		ref.Add(x, row(d.encoder.Type, int(kind), len(x)))
 	}
 }
 

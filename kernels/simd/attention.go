@@ -21,6 +21,8 @@ type AttentionScratch struct {
 	scores, p    []byte // queryRows rows, one number per key
 	inverse      [queryRows]float32
 	products     Scratch
+	pack         packArgs
+	exponentials exponentialArgs
 }
 
 // Attend computes softmax(q·kᵀ/√size)·v for queries [from, to) of h, into rows
@@ -45,22 +47,31 @@ func (s *Set) attend(out unsafe.Pointer, size, stride int, qkv *Rows, h Head, fr
 	depth := roundUp(h.Size, panelColumns)
 	s.packHead(qkv, h, keys, depth, w)
 	w.scores, w.p = growBytes(w.scores, queryRows*keys*4), growBytes(w.p, queryRows*keys*2)
-	sums, edge := w.products.strip()
 	for ; from < to; from += queryRows {
 		rows := min(queryRows, to-from)
-		query := unsafe.Pointer(&qkv.BF16(from, to)[h.Column])
-		s.narrow.bf16Dot(&dotArgs{c: unsafe.Pointer(&w.scores[0]), ldc: keys * 4, a: query, lda: qkv.stride,
-			b: unsafe.Pointer(&w.keys[0]), units: depth / 2, rows: rows, panel: keys / panelColumns})
-		s.narrow.exponentials(&exponentialArgs{p: (*uint16)(unsafe.Pointer(&w.p[0])), ldp: keys * 2,
-			s: (*float32)(unsafe.Pointer(&w.scores[0])), lds: keys * 4, keys: h.To - h.From, rows: rows,
-			inverse: &w.inverse[0], scale: float32(math.Log2E / math.Sqrt(float64(h.Size)))})
+		s.weigh(qkv, h, from, rows, keys, depth, w)
 		for column := 0; column < h.Size; column += panelColumns {
-			s.narrow.bf16Dot(&dotArgs{c: sums, ldc: panelBytes, a: unsafe.Pointer(&w.p[0]), lda: keys * 2,
-				b: unsafe.Pointer(&w.values[column*keys*2]), units: keys / 2, rows: rows, panel: 1})
-			finishPanel(finish, finishArgs{acc: sums, ldAcc: panelBytes, out: unsafe.Add(out, (from*stride+h.Column+column)*size),
-				ldOut: stride * size, rows: rows, rowScale: &w.inverse[0]}, min(panelColumns, h.Size-column), size, edge)
+			sums, _ := w.products.strip()
+			w.products.dot = dotArgs{c: sums, ldc: panelBytes, a: unsafe.Pointer(&w.p[0]), lda: keys * 2,
+				b: unsafe.Pointer(&w.values[column*keys*2]), units: keys / 2, rows: rows, panel: 1}
+			s.narrow.bf16Dot(&w.products.dot)
+			w.products.finish = finishArgs{acc: sums, ldAcc: panelBytes, out: unsafe.Add(out, (from*stride+h.Column+column)*size),
+				ldOut: stride * size, rows: rows, rowScale: &w.inverse[0]}
+			w.products.finishPanel(finish, min(panelColumns, h.Size-column), size)
 		}
 	}
+}
+
+// weigh sets p to the exponentials of some queries' scores.
+func (s *Set) weigh(qkv *Rows, h Head, from, rows, keys, depth int, w *AttentionScratch) {
+	query := unsafe.Pointer(&qkv.BF16(from, from+rows)[h.Column])
+	w.products.dot = dotArgs{c: unsafe.Pointer(&w.scores[0]), ldc: keys * 4, a: query, lda: qkv.stride,
+		b: unsafe.Pointer(&w.keys[0]), units: depth / 2, rows: rows, panel: keys / panelColumns}
+	s.narrow.bf16Dot(&w.products.dot)
+	w.exponentials = exponentialArgs{p: (*uint16)(unsafe.Pointer(&w.p[0])), ldp: keys * 2,
+		s: (*float32)(unsafe.Pointer(&w.scores[0])), lds: keys * 4, keys: h.To - h.From, rows: rows,
+		inverse: &w.inverse[0], scale: float32(math.Log2E / math.Sqrt(float64(h.Size)))}
+	s.narrow.exponentials(&w.exponentials)
 }
 
 // packHead lays out a head's keys and values, padded with zeros to keys rows
@@ -68,16 +79,16 @@ func (s *Set) attend(out unsafe.Pointer, size, stride int, qkv *Rows, h Head, fr
 func (s *Set) packHead(qkv *Rows, h Head, keys, depth int, w *AttentionScratch) {
 	w.keys, w.values = growBytes(w.keys, keys*depth*2), growBytes(w.values, keys*depth*2)
 	numbers := qkv.BF16(h.From, h.To)
-	k := packArgs{dst: (*uint16)(unsafe.Pointer(&w.keys[0])), src: &numbers[h.Hidden+h.Column], ld: qkv.stride, rows: h.To - h.From, columns: h.Size}
-	v := k
-	v.dst, v.src = (*uint16)(unsafe.Pointer(&w.values[0])), &numbers[2*h.Hidden+h.Column]
+	packKeys, packValues := s.narrow.packKeys, s.narrow.packValues
 	if h.Size%panelColumns != 0 {
-		packKeysGo(&k)
-		packValuesGo(&v)
-		return
+		packKeys, packValues = packKeysGo, packValuesGo
 	}
-	s.narrow.packKeys(&k)
-	s.narrow.packValues(&v)
+	p := &w.pack
+	*p = packArgs{ld: qkv.stride, rows: h.To - h.From, columns: h.Size}
+	p.dst, p.src = (*uint16)(unsafe.Pointer(&w.keys[0])), &numbers[h.Hidden+h.Column]
+	packKeys(p)
+	p.dst, p.src = (*uint16)(unsafe.Pointer(&w.values[0])), &numbers[2*h.Hidden+h.Column]
+	packValues(p)
 }
 
 func roundUp(n, multiple int) int { return (n + multiple - 1) / multiple * multiple }

@@ -23,9 +23,10 @@ type FeedForwardScratch struct {
 // Between the two products 8-bit numbers are rotated. Few rows at a time go
 // through both, while what lies between them is in cache.
 func (s *Set) FeedForward(out []float32, x *Rows, up, down *Weights, from, to int, other func([]float32), scratch *FeedForwardScratch) {
-	scratch.inner.Reset(up.number, s.narrow.stripRows, up.Columns)
-	for ; from < to; from += s.narrow.stripRows {
-		rows := min(s.narrow.stripRows, to-from)
+	block := s.narrow.blockRows(up)
+	scratch.inner.Reset(up.number, min(block, to-from), up.Columns)
+	for ; from < to; from += block {
+		rows := min(block, to-from)
 		s.up(x, up, from, from+rows, other, scratch)
 		s.Product(out[:rows*down.Columns], &scratch.inner, down, 0, rows, false, &scratch.products)
 		out = out[rows*down.Columns:]
@@ -37,7 +38,7 @@ func (s *Set) up(x *Rows, w *Weights, from, to int, other func([]float32), scrat
 	switch {
 	case other == nil && w.number == BF16:
 		s.ProductBF16(&scratch.inner, 0, x, w, from, to, true, &scratch.products)
-	case other == nil && s.narrow.finishRotated != nil && w.Columns%blockColumns == 0:
+	case other == nil && s.narrow.finishRotated != nil && w.Columns%blockColumns == 0 && to-from <= s.narrow.stripRows:
 		s.upRotated(x, w, from, to, scratch)
 	default:
 		s.upByPasses(x, w, from, to, other, scratch)
@@ -64,20 +65,19 @@ func (s *Set) upRotated(x *Rows, w *Weights, from, to int, scratch *FeedForwardS
 	ld := w.Columns*4 + cacheLine // an odd number of lines: rows fall into different sets
 	scratch.middle, scratch.peaks = growBytes(scratch.middle, rows*ld), growFloats(scratch.peaks, rows*16)
 	clear(scratch.peaks)
-	sums, _ := scratch.products.strip()
-	d := x.dot(w, from, rows, sums)
-	d.ldc, d.panel = blockBytes, blockColumns/panelColumns
-	f := rotatedArgs{acc: sums, ldAcc: blockBytes, ldOut: ld, rows: rows, rowScale: &x.scale[from], peaks: &scratch.peaks[0]}
+	d, f := &scratch.products.dot, &scratch.products.rotated
 	for column := 0; column < w.Columns; column += blockColumns {
-		d.b = unsafe.Pointer(&w.data[column*w.stride])
-		s.narrow.int8Dot(&d)
-		f.offset, f.scale, f.bias = &w.offset[column], &w.scale[column], &w.bias[column]
-		f.out = unsafe.Pointer(&scratch.middle[column*4])
-		s.narrow.finishRotated(&f)
+		scratch.products.aim(x, w, from, rows, column)
+		d.ldc, d.panel = blockBytes, blockColumns/panelColumns
+		s.narrow.int8Dot(d)
+		*f = rotatedArgs{acc: d.c, ldAcc: blockBytes, out: unsafe.Pointer(&scratch.middle[column*4]), ldOut: ld, rows: rows,
+			rowScale: &x.scale[from], offset: &w.offset[column], scale: &w.scale[column], bias: &w.bias[column], peaks: &scratch.peaks[0]}
+		s.narrow.finishRotated(f)
 	}
-	inner := &scratch.inner
-	s.narrow.quantizePeaks(&peaksArgs{q: &inner.data[0], ldq: inner.stride, scale: &inner.scale[0],
-		x: (*float32)(unsafe.Pointer(&scratch.middle[0])), ldx: ld, peaks: &scratch.peaks[0], columns: w.Columns, rows: rows})
+	inner, p := &scratch.inner, &scratch.products.peaks
+	*p = peaksArgs{q: &inner.data[0], ldq: inner.stride, scale: &inner.scale[0],
+		x: (*float32)(unsafe.Pointer(&scratch.middle[0])), ldx: ld, peaks: &scratch.peaks[0], columns: w.Columns, rows: rows}
+	s.narrow.quantizePeaks(p)
 }
 
 // growFloats returns n numbers, whose values are undefined.

@@ -8,8 +8,9 @@ type narrowSet struct {
 	finish           [3][2][2]func(*finishArgs) // by source, activation and output
 	quantize         func(r *Rows, from int, x []float32, rotated bool, scratch []float32)
 	roundRows        func(r *Rows, from int, x []float32)
-	addNorm          func(*normArgs)
-	add              func(*addArgs)
+	addNorm          func(x, y, gain, bias []float32, epsilon float32) // nil where there is none, as those that follow
+	add              func(y, x []float32)
+	widen            func(p widenArgs, number Number)
 	exponentials     func(*exponentialArgs)
 	packKeys         func(*packArgs)
 	packValues       func(*packArgs)
@@ -17,6 +18,10 @@ type narrowSet struct {
 	finishRotated    func(*rotatedArgs) // nil where there is none, as quantizePeaks
 	quantizePeaks    func(*peaksArgs)
 }
+
+// Narrow tells whether s has instructions for 8- and 16-bit numbers; where it
+// has none, plain Go makes them far slower than float32.
+func (s *Set) Narrow() bool { return s.narrow.quantizePeaks != nil }
 
 // What a finish begins with, and what it writes.
 const (
@@ -111,6 +116,14 @@ type (
 		n        int
 	}
 
+	// widenArgs: n numbers as floats, integers times scale.
+	widenArgs struct {
+		dst   *float32
+		src   unsafe.Pointer
+		n     int
+		scale float32
+	}
+
 	// exponentialArgs: p = 2^(scale·(s − max s)) and the inverse of its sum, by
 	// rows of keys scores.
 	exponentialArgs struct {
@@ -131,10 +144,16 @@ type (
 	}
 )
 
-// Scratch is the memory that one goroutine needs for products.
+// Scratch is the memory that one goroutine needs for products. Arguments lie
+// here because what a kernel gets, by a pointer to it, escapes to the heap.
 type Scratch struct {
 	sums []byte // one strip, and in it what lies beyond the last column
 	edge []byte
+
+	dot     dotArgs
+	finish  finishArgs
+	rotated rotatedArgs
+	peaks   peaksArgs
 }
 
 // maxStripRows is the most that any set's stripRows is.
@@ -168,20 +187,42 @@ func (s *Set) ProductBF16(out *Rows, at int, x *Rows, w *Weights, from, to int, 
 func (s *Set) product(out unsafe.Pointer, size, stride int, x *Rows, w *Weights, from, to int, activate bool, form int, scratch *Scratch) {
 	x.check(w, from, to)
 	dot, finish := s.narrow.dotAndFinish(w.number, activate, form)
-	sums, edge := scratch.strip()
-	for ; from < to; from += s.narrow.stripRows {
-		rows := min(s.narrow.stripRows, to-from)
-		d := x.dot(w, from, rows, sums)
-		f := finishArgs{acc: sums, ldAcc: panelBytes, ldOut: stride * size, rows: rows, rowScale: &x.scale[from]}
+	block := s.narrow.blockRows(w)
+	for start := from; from < to; from += block {
+		rows := min(block, to-from)
 		for column := 0; column < w.Columns; column += panelColumns {
-			d.b = unsafe.Pointer(&w.data[column*w.stride])
-			dot(&d)
-			f.offset, f.scale, f.bias = &w.offset[column], &w.scale[column], &w.bias[column]
-			f.out = unsafe.Add(out, column*size)
-			finishPanel(finish, f, min(panelColumns, w.Columns-column), size, edge)
+			for first := 0; first < rows; first += s.narrow.stripRows {
+				n := min(s.narrow.stripRows, rows-first)
+				scratch.aim(x, w, from+first, n, column)
+				dot(&scratch.dot)
+				scratch.finish.out, scratch.finish.ldOut = unsafe.Add(out, ((from-start+first)*stride+column)*size), stride*size
+				scratch.finishPanel(finish, min(panelColumns, w.Columns-column), size)
+			}
 		}
-		out = unsafe.Add(out, rows*stride*size)
 	}
+}
+
+// secondLevel is less than any second-level cache holds.
+const secondLevel = 1 << 20
+
+// blockRows is how many rows meet a panel before the next panel's turn: few
+// where all weights stay in the second-level cache, more where they do not.
+func (n *narrowSet) blockRows(w *Weights) int {
+	if len(w.data) < secondLevel {
+		return n.stripRows
+	}
+	return largeBlock * n.stripRows
+}
+
+const largeBlock = 8
+
+// aim sets the arguments of a product of rows of x with the panel at column.
+func (s *Scratch) aim(x *Rows, w *Weights, from, rows, column int) {
+	sums, _ := s.strip()
+	s.dot = dotArgs{c: sums, ldc: panelBytes, a: unsafe.Pointer(&x.data[from*x.stride]), lda: x.stride,
+		b: unsafe.Pointer(&w.data[column*w.stride]), units: w.stride / unitBytes, rows: rows, panel: 1}
+	s.finish = finishArgs{acc: sums, ldAcc: panelBytes, rows: rows, rowScale: &x.scale[from],
+		offset: &w.offset[column], scale: &w.scale[column], bias: &w.bias[column]}
 }
 
 // check panics, as indexing would, where rows [from, to) cannot meet w.
@@ -190,12 +231,6 @@ func (r *Rows) check(w *Weights, from, to int) {
 		panic("simd: rows do not fit the weights")
 	}
 	_ = r.scale[from:to]
-}
-
-// dot is a product of some rows with one of w's panels.
-func (r *Rows) dot(w *Weights, from, rows int, sums unsafe.Pointer) dotArgs {
-	return dotArgs{c: sums, ldc: panelBytes, a: unsafe.Pointer(&r.data[from*r.stride]), lda: r.stride,
-		units: w.stride / unitBytes, rows: rows, panel: 1}
 }
 
 func (n *narrowSet) dotAndFinish(number Number, activate bool, form int) (dot func(*dotArgs), finish func(*finishArgs)) {
@@ -211,16 +246,18 @@ func (n *narrowSet) dotAndFinish(number Number, activate bool, form int) (dot fu
 
 // finishPanel writes some columns, of size bytes each; those that are no whole
 // panel pass through the edge.
-func finishPanel(finish func(*finishArgs), f finishArgs, columns, size int, edge unsafe.Pointer) {
+func (s *Scratch) finishPanel(finish func(*finishArgs), columns, size int) {
+	f := &s.finish
 	if columns == panelColumns {
-		finish(&f)
+		finish(f)
 		return
 	}
 	out, ldOut := f.out, f.ldOut
-	f.out, f.ldOut = edge, panelBytes
-	finish(&f)
+	_, f.out = s.strip()
+	f.ldOut = panelBytes
+	finish(f)
 	for row := range f.rows {
-		from, to := unsafe.Add(edge, row*panelBytes), unsafe.Add(out, row*ldOut)
+		from, to := unsafe.Add(f.out, row*panelBytes), unsafe.Add(out, row*ldOut)
 		copy(unsafe.Slice((*byte)(to), columns*size), unsafe.Slice((*byte)(from), columns*size))
 	}
 }

@@ -137,7 +137,12 @@ func TestRoundRows(t *testing.T) {
 			got.Reset(BF16, 5, depth)
 			s.SetRows(&got, fencedCopy(t, x), 1, 5, false, nil)
 			for i, v := range x[depth:] {
-				require.Equal(t, ref.BF16(v), got.BF16(1+i/depth, 2+i/depth)[i%depth], "%v", v)
+				number := got.BF16(1+i/depth, 2+i/depth)[i%depth]
+				if ref.BF16(v)&0x7fff == 0 { // subnormal: CPUs may keep them where instructions are composed
+					require.InDelta(t, 0, ref.FromBF16(number), 1.2e-38)
+					continue
+				}
+				require.Equal(t, ref.BF16(v), number, "%v", v)
 			}
 		}
 	})
@@ -245,7 +250,7 @@ func checkProduct(t *testing.T, s *Set, number Number, seed uint64, rows, depth,
 		s.Product(got, &a, m, 0, rows, activate, &scratch)
 		s.ProductBF16(&out, 0, &a, m, 0, rows, activate, &scratch)
 		for i, v := range expected {
-			near := 1e-4 + 1e-5*math.Abs(float64(v)) + 1e-5*float64(depth)
+			near := 1e-4 + 1e-5*math.Abs(float64(want[i])) + 1e-5*float64(depth)
 			require.InDelta(t, v, got[i], near, "element %d, activated %t", i, activate)
 			rounded := ref.FromBF16(out.BF16(i/columns, i/columns+1)[i%columns])
 			require.InDelta(t, v, rounded, near+math.Abs(float64(v))/200, "element %d, activated %t", i, activate)
@@ -376,10 +381,7 @@ func TestPacksAreTheReferences(t *testing.T) {
 }
 
 func BenchmarkProduct(b *testing.B) {
-	for _, s := range Supported() {
-		if s.Level == "avx2" || s.Level == "go" {
-			continue
-		}
+	for _, s := range Supported()[:1] {
 		for _, number := range []Number{Int8, BF16} {
 			for _, shape := range [][3]int{{32, 384, 1536}, {96, 384, 1536}, {256, 384, 1536}, {32, 1536, 384}, {96, 1536, 384}, {256, 1536, 384}} {
 				b.Run(fmt.Sprintf("%s/%d/%d×%d×%d", s.Level, number, shape[0], shape[1], shape[2]), func(b *testing.B) {

@@ -1,11 +1,13 @@
 package simd
 
+//go:generate go run ./internal/gen .
+
 import "sluice/kernels/ref"
 
 // Set is the kernels for one instruction set. It is stateless.
 type Set struct {
 	// Level names the instruction set: "amx",
-	// "avx512-vnni-bf16", "avx512", "avx2" or "go".
+	// "avx512-vnni-bf16", "avx512-vnni", "avx512", "avx2" or "go".
 	Level string
 
 	// GELU and Softmax compute what ref's do, to about float32's precision.

@@ -14,6 +14,7 @@ type Config struct {
 	AdminListen string `yaml:"admin_listen" doc:"Address of /metrics and /debug/pprof, without authentication: keep it private. \"off\" turns it off."`
 	Data        string `yaml:"data" doc:"Directory of the store and the index. One process at a time."`
 	Model       string `yaml:"model" doc:"Embedding model: a name that 'sluice model pull' knows, or a directory."`
+	Precision   string `yaml:"precision" doc:"Arithmetic of the model: f32, bf16, int8, or auto for the fastest on this CPU. Vectors of different precisions do not mix: what one has embedded, another refuses to serve."`
 	Policies    string `yaml:"policies" doc:"Directory of Cedar policies (*.cedar) and their schema. Empty: readers alone decide, within the tenant."`
 	Limits      Limits `yaml:"limits" doc:"Bounds on what one client can cost."`
 	Auth        Auth   `yaml:"auth" doc:"Who may ask. At least one of jwt and api_keys, unless the daemon runs with --demo."`
@@ -102,6 +103,7 @@ func Default() Config {
 		AdminListen: "127.0.0.1:8081",
 		Data:        "data",
 		Model:       "all-minilm-l6-v2",
+		Precision:   "auto",
 		Limits: Limits{
 			BodyBytes:          16 << 20,
 			TotalBytes:         128 << 20,

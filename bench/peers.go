@@ -1,0 +1,116 @@
+package bench
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"slices"
+	"strconv"
+	"time"
+)
+
+// Peers says how to run other engines: bench/peers/embed.py by a Python that
+// has its requirements.
+type Peers struct {
+	Python, Script string
+	Names          []string // which of them, as in "openvino_bf16"; none: all
+}
+
+// chosen tells whether a peer is to run.
+func (p Peers) chosen(name string) bool { return len(p.Names) == 0 || slices.Contains(p.Names, name) }
+
+// peerProcess answers requests line by line.
+type peerProcess struct {
+	cmd   *exec.Cmd
+	in    io.WriteCloser
+	out   *bufio.Reader
+	names []string
+}
+
+type peerRequest struct {
+	Peer string    `json:"peer"`
+	IDs  [][]int32 `json:"ids"`
+	Runs int       `json:"runs"`
+}
+
+type peerAnswer struct {
+	Seconds    float64     `json:"seconds"`
+	CPUSeconds float64     `json:"cpu_seconds"`
+	Vectors    [][]float32 `json:"vectors"`
+}
+
+// start runs the peers' process; ctx ends it.
+func (p Peers) start(ctx context.Context, model string, threads int) (*peerProcess, error) {
+	cmd := exec.CommandContext(ctx, p.Python, p.Script, "--model", model, "--threads", strconv.Itoa(threads))
+	cmd.Stderr = os.Stderr
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		return nil, fmt.Errorf("starting the peers: %w", err)
+	}
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		return nil, fmt.Errorf("starting the peers: %w", err)
+	}
+	if err := cmd.Start(); err != nil {
+		return nil, fmt.Errorf("starting the peers (see bench/peers/README.md): %w", err)
+	}
+	process := &peerProcess{cmd: cmd, in: in, out: bufio.NewReader(out)}
+	var hello struct{ Peers []string }
+	if err := process.read(&hello); err != nil {
+		return nil, errors.Join(err, process.Close())
+	}
+	process.names = hello.Peers
+	return process, nil
+}
+
+func (p *peerProcess) read(v any) error {
+	line, err := p.out.ReadBytes('\n')
+	if err != nil {
+		return fmt.Errorf("reading the peers' answer: %w", err)
+	}
+	if err := json.Unmarshal(line, v); err != nil {
+		return fmt.Errorf("the peers' answer: %w", err)
+	}
+	return nil
+}
+
+// Close ends the process.
+func (p *peerProcess) Close() error {
+	if err := errors.Join(p.in.Close(), p.cmd.Wait()); err != nil {
+		return fmt.Errorf("ending the peers: %w", err)
+	}
+	return nil
+}
+
+// peer is one engine of the process.
+type peer struct {
+	process *peerProcess
+	engine  string
+}
+
+func (p peer) name() string { return p.engine }
+
+// Close leaves the process, which its peers share, to its owner.
+func (p peer) Close() error { return nil }
+
+func (p peer) run(_ context.Context, ids [][]int32, runs int) (turn, error) {
+	request, err := json.Marshal(peerRequest{p.engine, ids, runs})
+	if err != nil {
+		return turn{}, fmt.Errorf("asking %s: %w", p.engine, err)
+	}
+	if _, err := p.process.in.Write(append(request, '\n')); err != nil {
+		return turn{}, fmt.Errorf("asking %s: %w", p.engine, err)
+	}
+	var a peerAnswer
+	if err := p.process.read(&a); err != nil {
+		return turn{}, fmt.Errorf("%s: %w", p.engine, err)
+	}
+	return turn{wall: seconds(a.Seconds), cpu: seconds(a.CPUSeconds), vectors: a.Vectors}, nil
+}
+
+func seconds(s float64) time.Duration { return time.Duration(s * float64(time.Second)) }
