@@ -109,7 +109,9 @@ func (o *EmbedOptions) contestants(ctx context.Context, m *model.Model) (list []
 	}
 	closers = append(closers, process)
 	for _, name := range process.names {
-		list = append(list, peer{process, name})
+		if o.Peers.chosen(name) {
+			list = append(list, peer{process, name})
+		}
 	}
 	return list, end, nil
 }

@@ -9,6 +9,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"slices"
 	"strconv"
 	"time"
 )
@@ -17,7 +18,11 @@ import (
 // has its requirements.
 type Peers struct {
 	Python, Script string
+	Names          []string // which of them, as in "openvino_bf16"; none: all
 }
+
+// chosen tells whether a peer is to run.
+func (p Peers) chosen(name string) bool { return len(p.Names) == 0 || slices.Contains(p.Names, name) }
 
 // peerProcess answers requests line by line.
 type peerProcess struct {

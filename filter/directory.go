@@ -73,6 +73,13 @@ func policyFiles(directory fs.FS) ([]string, error) {
 }
 
 func readBounded(directory fs.FS, name string) (string, error) {
+	info, err := fs.Stat(directory, name)
+	if err != nil {
+		return "", err
+	}
+	if !info.Mode().IsRegular() { // to open a pipe is to wait for its other end
+		return "", fmt.Errorf("%w: %s is not a regular file", ErrInvalidPolicies, name)
+	}
 	file, err := directory.Open(name)
 	if err != nil {
 		return "", err

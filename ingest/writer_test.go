@@ -33,6 +33,7 @@ type recorder struct {
 	texts  []string
 	most   int // texts in one call
 	longer int // words of a text that is cut; 0: none
+	tokens int // texts whose token vectors were asked for
 	err    error
 }
 
@@ -52,6 +53,10 @@ func (r *recorder) Embed(_ context.Context, q gpu.Request) ([]gpu.Embedding, err
 	for i, text := range q.Texts {
 		words := len(strings.Fields(text))
 		out[i] = gpu.Embedding{Vector: vectorOf(r.digest, text), Truncated: r.longer > 0 && words > r.longer}
+		if q.TokenVectors {
+			r.tokens++
+			out[i].TokenVectors, out[i].Special = tokensOf(r.digest, text)
+		}
 	}
 	return out, nil
 }
@@ -63,6 +68,11 @@ func (r *recorder) taken() []string {
 	texts := r.texts
 	r.texts = nil
 	return texts
+}
+
+// tokensOf is a special token and one token with the text's own vector.
+func tokensOf(digest, text string) ([]float32, []bool) {
+	return append([]float32{1, 2, 3, 4}, vectorOf(digest, text)...), []bool{true, false}
 }
 
 func vectorOf(digest, text string) []float32 {
@@ -111,11 +121,16 @@ func newFixture(t testing.TB) *fixture {
 	t.Cleanup(func() { require.NoError(t, st.Close()) })
 	f := &fixture{t: t, store: st, embedder: &recorder{digest: "m/1"}, awaiter: &awaiter{}}
 	f.Writer = NewWriter(st, f.embedder, f.awaiter)
-	c, created, err := f.CreateCollection(t.Context(), tenant, library, store.Settings{Analyzer: "english"})
-	require.NoError(t, err)
-	require.True(t, created)
-	f.id = c.ID
+	f.id = f.create(library, false)
 	return f
+}
+
+func (f *fixture) create(name string, codes bool) uint32 {
+	f.t.Helper()
+	c, created, err := f.CreateCollection(context.Background(), tenant, name, store.Settings{Analyzer: "english", TokenCodes: codes})
+	require.NoError(f.t, err)
+	require.True(f.t, created)
+	return c.ID
 }
 
 func (f *fixture) write(d Document) Outcome {
@@ -231,6 +246,35 @@ func TestMovedChunksKeepTheirVectors(t *testing.T) {
 }
 
 // Vectors of another model are not mixed with those of this one.
+// Token codes come from the pass that makes the vectors, and stay with unchanged chunks.
+func TestTokenCodes(t *testing.T) {
+	f := newFixture(t)
+	f.write(markdown("k", "one"))
+	require.Zero(t, f.embedder.tokens, "the collection keeps no codes")
+	require.False(t, f.content("k").Coded)
+	f.embedder.taken()
+
+	f.id = f.create("coded", true)
+	write := func(sections ...string) {
+		_, err := f.Write(t.Context(), tenant, "coded", markdown("k", sections...))
+		require.NoError(t, err)
+		c := f.content("k")
+		codes, err := f.store.Codes(t.Context(), f.id, rowsOf(c.Record))
+		require.NoError(t, err)
+		require.Len(t, codes, len(c.Chunks))
+		for i, piece := range c.Chunks {
+			want := f.coder.Encode(tokensOf("m/1", chunk.EmbedText(c.Text, piece)))
+			require.Equal(t, want, codes[c.FirstRow+uint32(i)], "chunk %d", i)
+		}
+	}
+	write("one", "two", "two")
+	require.Len(t, f.embedder.taken(), 3)
+	require.Equal(t, 3, f.embedder.tokens)
+	write("one", "two", "another", "two")
+	require.Equal(t, []string{"Handbook > Part 2\nanother", "Handbook > Part 3\ntwo"}, f.embedder.taken(), "chunks that are new")
+	f.requireVectors("k")
+}
+
 func TestAnotherModelEmbedsEverything(t *testing.T) {
 	f := newFixture(t)
 	d := markdown("k", "one", "two")

@@ -3,9 +3,11 @@ package model
 import (
 	"encoding/binary"
 	"encoding/json"
+	"maps"
 	"math"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -324,4 +326,67 @@ func TestDigestOfParts(t *testing.T) {
 	weight := make([]float32, 64)
 	safetensor(t, filepath.Join(tanh, "2_Dense", "model.safetensors"), 2, 32, weight, nil)
 	require.NotEqual(t, plain, digest(tanh))
+}
+
+// withHead rewrites a model's weights: its tensors get a prefix, and those of
+// a head, of these shapes, are added. Each is filled with its number, from 1 on.
+func withHead(t *testing.T, name, class, prefix string, head map[string][]int) string {
+	dir := copied(t, name)
+	edit(t, dir, map[string]any{"architectures": []string{class}, "id2label": map[string]string{"0": "no", "1": "yes"}})
+	data, err := os.ReadFile(filepath.Join(dir, "model.safetensors"))
+	require.NoError(t, err)
+	n := 8 + binary.LittleEndian.Uint64(data)
+	tensors, renamed := map[string]json.RawMessage{}, map[string]any{}
+	require.NoError(t, json.Unmarshal(data[8:n], &tensors))
+	for name, info := range tensors {
+		if name != "__metadata__" {
+			renamed[prefix+name] = info
+		}
+	}
+	data = data[n:]
+	for i, name := range slices.Sorted(maps.Keys(head)) {
+		size, from := 1, len(data)
+		for _, d := range head[name] {
+			size *= d
+		}
+		for range size {
+			data = binary.LittleEndian.AppendUint32(data, math.Float32bits(float32(i+1)))
+		}
+		renamed[name] = map[string]any{"dtype": "F32", "shape": head[name], "data_offsets": []int{from, len(data)}}
+	}
+	header, err := json.Marshal(renamed)
+	require.NoError(t, err)
+	file := append(binary.LittleEndian.AppendUint64(nil, uint64(len(header))), header...)
+	put(t, dir, "model.safetensors", string(append(file, data...)))
+	return dir
+}
+
+// Heads of which there are no goldens, by the names and functions that
+// transformers gives them.
+func TestHeads(t *testing.T) {
+	for class, c := range map[string]struct {
+		model, prefix, dense, out string
+		activation                Activation
+	}{
+		"DistilBertForSequenceClassification": {"distilbert", "distilbert.", "pre_classifier", "classifier", ReLU},
+		"MPNetForSequenceClassification":      {"mpnet", "mpnet.", "classifier.dense", "classifier.out_proj", Tanh},
+		"GteForSequenceClassification":        {"gte", "gte.", "gte.pooler.dense", "classifier", Tanh},
+	} {
+		m, err := Load(withHead(t, c.model, class, c.prefix, map[string][]int{
+			c.out + ".bias": {2}, c.out + ".weight": {2, 32}, c.dense + ".bias": {32}, c.dense + ".weight": {32, 32},
+		}))
+		require.NoError(t, err, class)
+		h := m.Classifier
+		require.Equal(t, []string{"no", "yes"}, h.Labels, class)
+		require.Equal(t, c.activation, h.Activation, class)
+		require.Equal(t, CLSPooling, h.Pooling, class)
+		require.False(t, h.Sigmoid, class)
+		require.Nil(t, h.Norm.Gain, class)
+		numbers := []float32{h.Out.Bias[0], h.Out.Weight[0], h.Dense.Bias[0], h.Dense.Weight[0]}
+		require.ElementsMatch(t, []float32{1, 2, 3, 4}, numbers, class)
+		require.Equal(t, h.Out.Bias[0]+1, h.Out.Weight[0], class)
+		base, err := Load(filepath.Join("testdata", c.model))
+		require.NoError(t, err)
+		require.Equal(t, base.Encoder, m.Encoder, class)
+	}
 }

@@ -111,7 +111,11 @@ func verify(t *testing.T, name string, before, after map[string]entry, seen []st
 // Searches and listings that start after an acknowledgement obey it, for every
 // principal, whatever else happens at the same time.
 func TestAcknowledgedChangesHoldUnderConcurrency(t *testing.T) {
-	const seed, changes = 11, 3000
+	const seed = 11
+	changes := 3000
+	if testing.Short() {
+		changes = 300
+	}
 	t.Logf("seed %d", seed)
 	h := newHouse(t)
 	names := []string{"ann", "bob", "cyd"}

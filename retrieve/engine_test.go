@@ -179,12 +179,15 @@ func TestRecheckObeysTheLatestState(t *testing.T) {
 				m := &meddler{Store: h.store}
 				h.engine = NewEngine(m, h.serving, h.embedder)
 				m.beforeRecords = func() { change(h) }
+				b, err := h.store.Lookup(t.Context(), h.id, "b")
+				require.NoError(t, err)
 
 				r := h.search(person("me"), strategy, "harbour", 10)
 
 				require.Nil(t, m.beforeRecords)
 				require.Len(t, r.Results, 4)
 				require.NotContains(t, keysOf(r), "b")
+				require.NotContains(t, m.read, b.Ordinal, "the recheck comes before the text")
 			})
 		}
 	}

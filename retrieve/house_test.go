@@ -49,7 +49,10 @@ func (b *bagOfWords) Info() gpu.Info {
 	return gpu.Info{Model: "bag", Digest: "bag/1", Dimensions: dimensions, MaxTokens: 512, Precision: "f32"}
 }
 
-func (b *bagOfWords) Embed(_ context.Context, request gpu.Request) ([]gpu.Embedding, error) {
+func (b *bagOfWords) Embed(ctx context.Context, request gpu.Request) ([]gpu.Embedding, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.texts = append(b.texts, request.Texts...)
@@ -385,10 +388,11 @@ func (f *flaky) Flush(ctx context.Context) error {
 }
 
 // meddler is a store that runs something before the engine reads from it, and
-// notes the rows whose token codes were read.
+// keeps whose content and the rows whose token codes were read.
 type meddler struct {
 	store.Store
 	beforeRecords, beforeContent, beforeCodes func()
+	read                                      []uint32
 	coded                                     []uint32
 }
 
@@ -405,6 +409,7 @@ func (m *meddler) Records(ctx context.Context, collection uint32, ordinals []uin
 
 func (m *meddler) Content(ctx context.Context, collection, ordinal uint32, withVectors bool) (store.Content, error) {
 	once(&m.beforeContent)
+	m.read = append(m.read, ordinal)
 	return m.Store.Content(ctx, collection, ordinal, withVectors)
 }
 

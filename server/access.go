@@ -2,6 +2,7 @@ package server
 
 import (
 	"encoding/json"
+	"errors"
 	"time"
 
 	"sluice/client"
@@ -21,6 +22,9 @@ func accessOf(d client.Document) (filter.Access, error) {
 	}
 	attributes, err := attributesOf(d.Attributes)
 	if err != nil {
+		return filter.Access{}, err
+	}
+	if err := errors.Join(checkTime("valid_from", d.ValidFrom), checkTime("valid_until", d.ValidUntil)); err != nil {
 		return filter.Access{}, err
 	}
 	a := filter.Access{Readers: readers, Attributes: attributes}
@@ -52,6 +56,14 @@ func timeOf(t *time.Time) time.Time {
 		return time.Time{}
 	}
 	return t.UTC()
+}
+
+// checkTime refuses the one time that would be taken for none: an open bound.
+func checkTime(name string, t *time.Time) error {
+	if t != nil && t.IsZero() {
+		return badRequest("%s: the first moment of the year 1 is not a time here; leave it out, or name another", name)
+	}
+	return nil
 }
 
 func checkApplicability(a filter.Applicability) error {

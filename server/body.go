@@ -70,7 +70,11 @@ func (q *request) readAll() ([]byte, error) {
 	if b.left > limit {
 		return nil, tooLarge
 	}
-	data, err := io.ReadAll(io.LimitReader(charged{b, q}, int64(limit)+1))
+	var in io.Reader = b
+	if !q.route.small { // small ones are part of a slot's own cost
+		in = charged{b, q}
+	}
+	data, err := io.ReadAll(io.LimitReader(in, int64(limit)+1))
 	if err != nil {
 		return nil, readFailure(err)
 	}

@@ -53,7 +53,10 @@ func TestBodiesUnderWayAreBounded(t *testing.T) {
 	require.Equal(t, "1", a.header.Get("Retry-After"))
 	_, results := d.bulk(body + "\n" + line("small", "x"))
 	require.Equal(t, 429, results[0].Error.Status)
-	require.Equal(t, 200, d.send("POST", "/v1/collections/c/search", `{"query":"q"}`, "Authorization", bearer("alice")).status, "small ones pass")
+	rest := int(d.budget.left.Load())
+	require.True(t, d.budget.take(rest))
+	require.Equal(t, 200, d.send("POST", "/v1/collections/c/search", `{"query":"q"}`, "Authorization", bearer("alice")).status, "writers cannot stop searches")
+	d.budget.give(rest)
 
 	close(release)
 	for range cap(answers) {

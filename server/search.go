@@ -73,6 +73,9 @@ func scopeOf(asked *client.Scope, p filter.Principal, now time.Time) (filter.Sco
 	if asked.Region != nil && asked.AnyRegion || asked.AsOf != nil && asked.AnyTime {
 		return scope, badRequest("scope: region and any_region, or as_of and any_time, exclude each other")
 	}
+	if err := checkTime("as_of", asked.AsOf); err != nil {
+		return scope, err
+	}
 	if asked.Region != nil {
 		scope.Region = *asked.Region
 	}

@@ -17,7 +17,7 @@ var ctx = context.Background()
 
 func TestCollection(t *testing.T) {
 	d := start(t)
-	want := client.Collection{Name: "c", Analyzer: "english", Model: "tiny", Dimensions: 3, Created: time.Unix(1700000000, 0).UTC()}
+	want := client.Collection{Name: "c", Analyzer: "english", TokenCodes: true, Model: "tiny", Dimensions: 3, Created: time.Unix(1700000000, 0).UTC()}
 	got, err := d.as("root").CreateCollection(ctx, "c", client.CollectionSettings{})
 	require.NoError(t, err)
 	require.Equal(t, want, got)
@@ -28,6 +28,12 @@ func TestCollection(t *testing.T) {
 	require.Equal(t, 200, d.send("PUT", "/v1/collections/c", "{}", "Authorization", bearer("root")).status)
 	require.Equal(t, 201, d.send("PUT", "/v1/collections/c2", "{}", "Authorization", bearer("root")).status)
 	requireProblem(t, 409, d.send("PUT", "/v1/collections/c", `{"analyzer":"german"}`, "Authorization", bearer("root")))
+
+	off := false
+	got, err = d.as("root").CreateCollection(ctx, "bare", client.CollectionSettings{TokenCodes: &off})
+	require.NoError(t, err)
+	require.False(t, got.TokenCodes)
+	require.Equal(t, 409, d.send("PUT", "/v1/collections/bare", "{}", "Authorization", bearer("root")).status)
 }
 
 func TestDocument(t *testing.T) {
@@ -203,7 +209,7 @@ func TestListing(t *testing.T) {
 func TestSearch(t *testing.T) {
 	d := start(t)
 	d.collection(text("a", "x"))
-	response, err := d.as("alice").Search(ctx, "c", client.SearchRequest{Query: "q", K: 3, Strategy: "dense", Explain: true})
+	response, err := d.as("alice").Search(ctx, "c", client.SearchRequest{Query: "q", K: 3, Strategy: "dense", Fusion: "rrf", Explain: true})
 	require.NoError(t, err)
 	require.Equal(t, client.SearchResponse{
 		Results: []client.SearchResult{{Document: "a", Version: 1, End: 4, Headings: []string{}, Text: "text", Score: 1,
@@ -213,6 +219,7 @@ func TestSearch(t *testing.T) {
 	asked := d.fake.searched[0]
 	require.Equal(t, "acme", asked.Principal.Tenant)
 	require.Equal(t, 3, asked.K)
+	require.Equal(t, "rrf", asked.Fusion)
 	require.Equal(t, "EU", asked.Scope.Region)
 	require.False(t, asked.Scope.AsOf.IsZero())
 

@@ -11,6 +11,7 @@ import (
 	"github.com/schollz/progressbar/v3"
 
 	"sluice/eval"
+	"sluice/kernels/simd"
 )
 
 type evalCommand struct {
@@ -21,6 +22,7 @@ type evalRunCommand struct {
 	Dataset    string   `arg:"" help:"Directory of the data set: grounded-access, rag-multi-corpus or kubernetes-keps."`
 	Split      string   `help:"Cases of this split only, for example test. Default: all."`
 	Strategies []string `default:"sparse,dense,hybrid" help:"Strategies to compare."`
+	Precision  string   `default:"auto" enum:"auto,f32,bf16,int8" help:"With --self: arithmetic of the model."`
 	Self       bool     `xor:"who" required:"" help:"Start a daemon of its own in a temporary directory and ingest the data set first."`
 	Server     string   `xor:"who" required:"" help:"Address of a running daemon."`
 	Secret     string   `type:"existingfile" help:"With --server: the HS256 secret the daemon trusts for issuer sluice-eval, audience sluice, key id eval."`
@@ -36,7 +38,7 @@ func (c evalRunCommand) Run(ctx context.Context) error {
 	}
 	report, err := eval.Run(ctx, eval.Options{
 		Dataset: c.Dataset, Split: c.Split, Strategies: c.Strategies, Ingest: c.Self || c.Ingest,
-		Connect: connect, Out: c.Out, JSON: c.JSON, Command: commandLine(), Progress: progressBars(),
+		Connect: connect, Out: c.Out, JSON: c.JSON, Command: commandLine(), Progress: progressBars(), Kernels: simd.Best().Level,
 	})
 	if report.Outcome != eval.Failed {
 		fmt.Print(report.Markdown())
@@ -51,7 +53,7 @@ func commandLine() string {
 
 func (c evalRunCommand) connector() (eval.Connector, error) {
 	if c.Self {
-		return eval.Over(startSelf), nil
+		return eval.Over(selfStarter(c.Precision)), nil
 	}
 	if c.Secret == "" {
 		return nil, errors.New("--server needs --secret: the evaluation asks as many principals")

@@ -125,11 +125,7 @@ func (f *folder) key(file string) string {
 
 // document reads one file.
 func (f *folder) document(key string) (client.Document, error) {
-	file := filepath.Join(f.root, filepath.FromSlash(key))
-	if info, err := os.Stat(f.root); err == nil && !info.IsDir() {
-		file = f.root
-	}
-	text, err := os.ReadFile(file)
+	text, err := f.read(key)
 	switch {
 	case err != nil:
 		return client.Document{}, err
@@ -139,6 +135,21 @@ func (f *folder) document(key string) (client.Document, error) {
 		return client.Document{}, errors.New("it is not valid UTF-8; convert it")
 	}
 	return client.Document{Key: key, Format: formats[extension(key)], Text: string(text)}, nil
+}
+
+// read does not leave the folder: since it was listed, a file may have become a
+// link to somewhere else.
+func (f *folder) read(key string) ([]byte, error) {
+	dir := f.root
+	if info, err := os.Stat(f.root); err == nil && !info.IsDir() {
+		dir = filepath.Dir(f.root)
+	}
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return nil, err
+	}
+	defer root.Close()
+	return root.ReadFile(filepath.FromSlash(key))
 }
 
 // reasons counts the skipped files by reason, in lexical order.

@@ -24,6 +24,7 @@ type cli struct {
 	Key    keyCommand    `cmd:"" help:"Make an API key and the hash to put into the configuration."`
 	Model  modelCommand  `cmd:"" help:"Fetch models."`
 	Eval   evalCommand   `cmd:"" help:"Measure relevance, and prove that nobody sees what they may not."`
+	Bench  benchCommand  `cmd:"" help:"Measure throughput and latency."`
 
 	Version kong.VersionFlag `help:"Print the version and exit."`
 }

@@ -28,20 +28,27 @@ const (
 // self is a daemon of an evaluation's own: a free port, a temporary directory,
 // tokens signed with a secret made for the occasion.
 type self struct {
-	secret signer
-	dir    string
-	url    string
-	cancel context.CancelFunc
-	done   chan error
+	secret    signer
+	dir       string
+	precision string
+	url       string
+	cancel    context.CancelFunc
+	done      chan error
 }
 
-// startSelf is an eval.Starter.
-func startSelf(ctx context.Context, dataset *eval.Dataset) (eval.Target, error) {
+// selfStarter starts daemons that run the model in a precision.
+func selfStarter(precision string) eval.Starter {
+	return func(ctx context.Context, dataset *eval.Dataset) (eval.Target, error) {
+		return startSelf(ctx, dataset, precision)
+	}
+}
+
+func startSelf(ctx context.Context, dataset *eval.Dataset, precision string) (eval.Target, error) {
 	dir, err := os.MkdirTemp("", "sluice-eval-")
 	if err != nil {
 		return eval.Target{}, err
 	}
-	s := &self{dir: dir, secret: signer(rand.Text() + rand.Text()), done: make(chan error, 1)}
+	s := &self{dir: dir, precision: precision, secret: signer(rand.Text() + rand.Text()), done: make(chan error, 1)}
 	if err := s.start(ctx, dataset); err != nil {
 		return eval.Target{}, errors.Join(err, os.RemoveAll(dir))
 	}
@@ -75,6 +82,7 @@ func (s *self) settings(dataset *eval.Dataset) (config.Config, error) {
 	}
 	c := config.Default()
 	c.Listen, c.AdminListen, c.Data = "127.0.0.1:0", "off", filepath.Join(s.dir, "data")
+	c.Precision = s.precision
 	c.Policies, c.Log.Level = dataset.Policies, "warn"
 	c.Limits.RequestTimeout = evalTimeout
 	c.Auth.JWT = &config.JWT{

@@ -31,6 +31,15 @@ func ParsePrecision(name string) (Precision, error) {
 	return "", fmt.Errorf("%w: %q; there are f32, bf16 and int8", ErrPrecision, name)
 }
 
+// Fastest is the precision that suits this CPU: Int8 where there are
+// instructions for it, else F32.
+func Fastest() Precision {
+	if simd.Best().Narrow() {
+		return Int8
+	}
+	return F32
+}
+
 // NewPrecision is New with a choice of precision. Models that are not runnable
 // in it run in F32, and Precision says so.
 func NewPrecision(m *model.Model, workers int, p Precision) (*Device, error) {

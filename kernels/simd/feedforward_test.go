@@ -105,7 +105,13 @@ func TestNarrowAllocations(t *testing.T) {
 			var qkv Rows
 			qkv.Reset(BF16, 60, 3*64)
 			out := make([]float32, 60*128)
+			x, gain, row := make([]float32, 60*128), make([]float32, 128), make([]float32, 128)
+			table := PackTable(number, make([]float32, 128), 128)
 			require.Zero(t, testing.AllocsPerRun(5, func() {
+				s.Lookup(row, table, 0)
+				s.Add(row, gain)
+				s.AddNorm(x, out, gain, gain, 1e-12)
+				s.SetRows(&f.x, x, 0, 60, true, row)
 				s.FeedForward(out, &f.x, f.up, f.down, 0, 60, nil, &scratch)
 				s.Attend(out, &qkv, Head{From: 0, To: 60, Column: 32, Size: 32, Hidden: 64}, 0, 60, &attention)
 			}))

@@ -8,10 +8,9 @@ type narrowSet struct {
 	finish           [3][2][2]func(*finishArgs) // by source, activation and output
 	quantize         func(r *Rows, from int, x []float32, rotated bool, scratch []float32)
 	roundRows        func(r *Rows, from int, x []float32)
-	addNorm          func(*normArgs)
-	add              func(*addArgs)
-	widenInt8        func(*widenArgs) // nil where there is none
-	widenBF16        func(*widenArgs)
+	addNorm          func(x, y, gain, bias []float32, epsilon float32) // nil where there is none, as those that follow
+	add              func(y, x []float32)
+	widen            func(p widenArgs, number Number)
 	exponentials     func(*exponentialArgs)
 	packKeys         func(*packArgs)
 	packValues       func(*packArgs)
@@ -19,6 +18,10 @@ type narrowSet struct {
 	finishRotated    func(*rotatedArgs) // nil where there is none, as quantizePeaks
 	quantizePeaks    func(*peaksArgs)
 }
+
+// Narrow tells whether s has instructions for 8- and 16-bit numbers; where it
+// has none, plain Go makes them far slower than float32.
+func (s *Set) Narrow() bool { return s.narrow.quantizePeaks != nil }
 
 // What a finish begins with, and what it writes.
 const (
@@ -185,18 +188,17 @@ func (s *Set) product(out unsafe.Pointer, size, stride int, x *Rows, w *Weights,
 	x.check(w, from, to)
 	dot, finish := s.narrow.dotAndFinish(w.number, activate, form)
 	block := s.narrow.blockRows(w)
-	for ; from < to; from += block {
+	for start := from; from < to; from += block {
 		rows := min(block, to-from)
 		for column := 0; column < w.Columns; column += panelColumns {
 			for first := 0; first < rows; first += s.narrow.stripRows {
 				n := min(s.narrow.stripRows, rows-first)
 				scratch.aim(x, w, from+first, n, column)
 				dot(&scratch.dot)
-				scratch.finish.out, scratch.finish.ldOut = unsafe.Add(out, (first*stride+column)*size), stride*size
+				scratch.finish.out, scratch.finish.ldOut = unsafe.Add(out, ((from-start+first)*stride+column)*size), stride*size
 				scratch.finishPanel(finish, min(panelColumns, w.Columns-column), size)
 			}
 		}
-		out = unsafe.Add(out, rows*stride*size)
 	}
 }
 

@@ -75,6 +75,42 @@ func bf16Dot11(p *dotArgs)
 func bf16Dot12(p *dotArgs)
 
 //go:noescape
+func bf16Dot1Soft(p *dotArgs)
+
+//go:noescape
+func bf16Dot2Soft(p *dotArgs)
+
+//go:noescape
+func bf16Dot3Soft(p *dotArgs)
+
+//go:noescape
+func bf16Dot4Soft(p *dotArgs)
+
+//go:noescape
+func bf16Dot5Soft(p *dotArgs)
+
+//go:noescape
+func bf16Dot6Soft(p *dotArgs)
+
+//go:noescape
+func bf16Dot7Soft(p *dotArgs)
+
+//go:noescape
+func bf16Dot8Soft(p *dotArgs)
+
+//go:noescape
+func bf16Dot9Soft(p *dotArgs)
+
+//go:noescape
+func bf16Dot10Soft(p *dotArgs)
+
+//go:noescape
+func bf16Dot11Soft(p *dotArgs)
+
+//go:noescape
+func bf16Dot12Soft(p *dotArgs)
+
+//go:noescape
 func int8AMX(p *dotArgs)
 
 //go:noescape
@@ -90,19 +126,31 @@ func finishInt8GELU(p *finishArgs)
 func finishInt8ToBF16(p *finishArgs)
 
 //go:noescape
+func finishInt8ToBF16Soft(p *finishArgs)
+
+//go:noescape
 func finishBF16(p *finishArgs)
 
 //go:noescape
 func finishBF16GELUToBF16(p *finishArgs)
 
 //go:noescape
+func finishBF16GELUToBF16Soft(p *finishArgs)
+
+//go:noescape
 func finishBF16ToBF16(p *finishArgs)
+
+//go:noescape
+func finishBF16ToBF16Soft(p *finishArgs)
 
 //go:noescape
 func finishScaled(p *finishArgs)
 
 //go:noescape
 func finishScaledToBF16(p *finishArgs)
+
+//go:noescape
+func finishScaledToBF16Soft(p *finishArgs)
 
 //go:noescape
 func finishInt8GELURotated(p *rotatedArgs)
@@ -115,6 +163,9 @@ func addAVX512(p *addArgs)
 
 //go:noescape
 func roundBF16(p *addArgs)
+
+//go:noescape
+func roundBF16Soft(p *addArgs)
 
 //go:noescape
 func widenInt8AVX512(p *widenArgs)
@@ -133,6 +184,9 @@ func quantizePeaksAVX512(p *peaksArgs)
 
 //go:noescape
 func exponentialsAVX512(p *exponentialArgs)
+
+//go:noescape
+func exponentialsAVX512Soft(p *exponentialArgs)
 
 //go:noescape
 func packKeysAVX512(p *packArgs)

@@ -6,38 +6,44 @@ import (
 	"golang.org/x/sys/cpu"
 )
 
-// narrow512 wants AVX-512 with VNNI and BF16.
-func narrow512() narrowSet {
+// narrowVNNI wants AVX-512 with VNNI.
+func narrowVNNI() narrowSet {
 	n := portableNarrow()
-	n.int8Dot, n.bf16Dot = byRows(&int8Dots), byRows(&bf16Dots)
-	n.finish[fromInt8] = [2][2]func(*finishArgs){
-		linear: {finishInt8, finishInt8ToBF16},
-		gelu:   {finishInt8GELU, n.finish[fromInt8][gelu][toBF16]},
-	}
-	n.finish[fromBF16] = [2][2]func(*finishArgs){
-		linear: {finishBF16, finishBF16ToBF16},
-		gelu:   {n.finish[fromBF16][gelu][toFloat], finishBF16GELUToBF16},
-	}
-	n.finish[fromScaled][linear] = [2]func(*finishArgs){finishScaled, finishScaledToBF16}
-	n.quantize, n.roundRows = quantize512, roundRows512
-	n.addNorm, n.add, n.exponentials = addNormAVX512, addAVX512, exponentialsAVX512
-	n.widenInt8, n.widenBF16 = widenInt8AVX512, widenBF16AVX512
+	n.int8Dot, n.bf16Dot = byRows(&int8Dots), byRows(&bf16DotsSoft)
+	n.finish[fromInt8][linear] = [2]func(*finishArgs){finishInt8, finishInt8ToBF16Soft}
+	n.finish[fromInt8][gelu][toFloat] = finishInt8GELU
+	n.finish[fromBF16][linear] = [2]func(*finishArgs){finishBF16, finishBF16ToBF16Soft}
+	n.finish[fromBF16][gelu][toBF16] = finishBF16GELUToBF16Soft
+	n.finish[fromScaled][linear] = [2]func(*finishArgs){finishScaled, finishScaledToBF16Soft}
+	n.quantize, n.roundRows = quantize512, roundRowsVNNI
+	n.addNorm, n.add, n.widen, n.exponentials = addNorm512, add512, widen512, exponentialsAVX512Soft
 	n.packKeys, n.packValues = packKeys512, packValuesAVX512
 	n.finishRotated, n.quantizePeaks = finishInt8GELURotated, quantizePeaksAVX512
 	n.stripRows = 4 * len(int8Dots)
 	return n
 }
 
+// narrowBF16 wants the bfloat16 instructions besides.
+func narrowBF16() narrowSet {
+	n := narrowVNNI()
+	n.bf16Dot = byRows(&bf16Dots)
+	n.finish[fromInt8][linear][toBF16] = finishInt8ToBF16
+	n.finish[fromBF16][linear][toBF16] = finishBF16ToBF16
+	n.finish[fromBF16][gelu][toBF16] = finishBF16GELUToBF16
+	n.finish[fromScaled][linear][toBF16] = finishScaledToBF16
+	n.roundRows, n.exponentials = roundRowsBF16, exponentialsAVX512
+	return n
+}
+
+// narrowAMX wants tiles besides.
 func narrowAMX() narrowSet {
-	n := narrow512()
+	n := narrowBF16()
 	n.int8Dot, n.bf16Dot, n.stripRows = int8AMX, bf16AMX, 32
 	return n
 }
 
-// hasNarrow512 tells whether narrow512 runs here.
-func hasNarrow512() bool {
-	return cpu.X86.HasAVX512F && cpu.X86.HasAVX512BW && cpu.X86.HasAVX512DQ && cpu.X86.HasAVX512VL &&
-		cpu.X86.HasAVX512VNNI && cpu.X86.HasAVX512BF16
+func hasVNNI() bool {
+	return cpu.X86.HasAVX512F && cpu.X86.HasAVX512BW && cpu.X86.HasAVX512DQ && cpu.X86.HasAVX512VL && cpu.X86.HasAVX512VNNI
 }
 
 // The products by number of rows, from 1 on.
@@ -46,6 +52,8 @@ var (
 		int8Dot7, int8Dot8, int8Dot9, int8Dot10, int8Dot11, int8Dot12}
 	bf16Dots = [...]func(*dotArgs){bf16Dot1, bf16Dot2, bf16Dot3, bf16Dot4, bf16Dot5, bf16Dot6,
 		bf16Dot7, bf16Dot8, bf16Dot9, bf16Dot10, bf16Dot11, bf16Dot12}
+	bf16DotsSoft = [...]func(*dotArgs){bf16Dot1Soft, bf16Dot2Soft, bf16Dot3Soft, bf16Dot4Soft, bf16Dot5Soft, bf16Dot6Soft,
+		bf16Dot7Soft, bf16Dot8Soft, bf16Dot9Soft, bf16Dot10Soft, bf16Dot11Soft, bf16Dot12Soft}
 )
 
 // byRows computes a product by tiles of equal height as far as can be, since a
@@ -76,12 +84,41 @@ func quantize512(r *Rows, from int, x []float32, rotated bool, scratch []float32
 	quantizeAVX512(&p)
 }
 
-func roundRows512(r *Rows, from int, x []float32) {
+// The functions below call assembly by name, not by a variable: so their
+// arguments stay on the stack.
+
+func roundRowsVNNI(r *Rows, from int, x []float32) {
+	if r.depth%32 != 0 {
+		roundRowsGo(r, from, x)
+		return
+	}
+	roundBF16Soft(&addArgs{dst: unsafe.Pointer(&r.data[from*r.stride]), src: unsafe.Pointer(&x[0]), n: len(x)})
+}
+
+func roundRowsBF16(r *Rows, from int, x []float32) {
 	if r.depth%32 != 0 {
 		roundRowsGo(r, from, x)
 		return
 	}
 	roundBF16(&addArgs{dst: unsafe.Pointer(&r.data[from*r.stride]), src: unsafe.Pointer(&x[0]), n: len(x)})
+}
+
+func addNorm512(x, y, gain, bias []float32, epsilon float32) {
+	columns := len(gain)
+	addNormAVX512(&normArgs{x: &x[0], y: &y[0], gain: &gain[0], bias: &bias[0], columns: columns,
+		rows: len(x) / columns, epsilon: epsilon, inverse: 1 / float32(columns)})
+}
+
+func add512(y, x []float32) {
+	addAVX512(&addArgs{dst: unsafe.Pointer(&y[0]), src: unsafe.Pointer(&x[0]), n: len(y)})
+}
+
+func widen512(p widenArgs, number Number) {
+	if number == BF16 {
+		widenBF16AVX512(&p)
+		return
+	}
+	widenInt8AVX512(&p)
 }
 
 func packKeys512(p *packArgs) {

@@ -137,7 +137,12 @@ func TestRoundRows(t *testing.T) {
 			got.Reset(BF16, 5, depth)
 			s.SetRows(&got, fencedCopy(t, x), 1, 5, false, nil)
 			for i, v := range x[depth:] {
-				require.Equal(t, ref.BF16(v), got.BF16(1+i/depth, 2+i/depth)[i%depth], "%v", v)
+				number := got.BF16(1+i/depth, 2+i/depth)[i%depth]
+				if ref.BF16(v)&0x7fff == 0 { // subnormal: CPUs may keep them where instructions are composed
+					require.InDelta(t, 0, ref.FromBF16(number), 1.2e-38)
+					continue
+				}
+				require.Equal(t, ref.BF16(v), number, "%v", v)
 			}
 		}
 	})
@@ -376,10 +381,7 @@ func TestPacksAreTheReferences(t *testing.T) {
 }
 
 func BenchmarkProduct(b *testing.B) {
-	for _, s := range Supported() {
-		if s.Level == "avx2" || s.Level == "go" {
-			continue
-		}
+	for _, s := range Supported()[:1] {
 		for _, number := range []Number{Int8, BF16} {
 			for _, shape := range [][3]int{{32, 384, 1536}, {96, 384, 1536}, {256, 384, 1536}, {32, 1536, 384}, {96, 1536, 384}, {256, 1536, 384}} {
 				b.Run(fmt.Sprintf("%s/%d/%d×%d×%d", s.Level, number, shape[0], shape[1], shape[2]), func(b *testing.B) {

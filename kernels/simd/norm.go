@@ -1,10 +1,6 @@
 package simd
 
-import (
-	"unsafe"
-
-	"sluice/kernels/ref"
-)
+import "sluice/kernels/ref"
 
 // AddNorm adds y to x, whose rows have gain's length, and normalises them as
 // ref.LayerNorm does, in float32.
@@ -19,8 +15,7 @@ func (s *Set) AddNorm(x, y, gain, bias []float32, epsilon float64) {
 		return
 	}
 	_, _ = y[:len(x)], bias[:columns]
-	s.narrow.addNorm(&normArgs{x: &x[0], y: &y[0], gain: &gain[0], bias: &bias[0], columns: columns,
-		rows: len(x) / columns, epsilon: float32(epsilon), inverse: 1 / float32(columns)})
+	s.narrow.addNorm(x, y, gain, bias, float32(epsilon))
 }
 
 // Add adds x to y, element by element.
@@ -30,5 +25,5 @@ func (s *Set) Add(y, x []float32) {
 		ref.Add(y, x)
 		return
 	}
-	s.narrow.add(&addArgs{dst: unsafe.Pointer(&y[0]), src: unsafe.Pointer(&x[0]), n: len(y)})
+	s.narrow.add(y, x)
 }

@@ -7,7 +7,7 @@ import "sluice/kernels/ref"
 // Set is the kernels for one instruction set. It is stateless.
 type Set struct {
 	// Level names the instruction set: "amx",
-	// "avx512-vnni-bf16", "avx512", "avx2" or "go".
+	// "avx512-vnni-bf16", "avx512-vnni", "avx512", "avx2" or "go".
 	Level string
 
 	// GELU and Softmax compute what ref's do, to about float32's precision.
@@ -15,8 +15,8 @@ type Set struct {
 	Softmax func(x []float32, scale float32)
 
 	tile   tileFunc
-	narrow narrowSet
 	maxSim simFunc
+	narrow narrowSet
 }
 
 // portable runs everywhere.

@@ -42,18 +42,14 @@ func (s *Set) Lookup(dst []float32, t *Table, row int) {
 	dst = dst[:t.width]
 	size := t.width * t.number.size()
 	p := widenArgs{dst: &dst[0], src: unsafe.Pointer(&t.data[row*size : (row+1)*size][0]), n: t.width, scale: t.scale[row]}
-	widen := s.narrow.widenBF16
-	if t.number == Int8 {
-		widen = s.narrow.widenInt8
-	}
-	if widen == nil || t.width%16 != 0 {
-		widenGo(&p, t.number)
+	if s.narrow.widen == nil || t.width%16 != 0 {
+		widenGo(p, t.number)
 		return
 	}
-	widen(&p)
+	s.narrow.widen(p, t.number)
 }
 
-func widenGo(p *widenArgs, number Number) {
+func widenGo(p widenArgs, number Number) {
 	dst := unsafe.Slice(p.dst, p.n)
 	if number == BF16 {
 		for i, v := range at[uint16](p.src, 0, p.n) {

@@ -164,6 +164,7 @@ func TestPullRepositoryAfterTheBranchMoved(t *testing.T) {
 	hub, opts := newHub(t)
 	whole := hub.commits[firstCommit]["model.safetensors"]
 	delete(hub.commits[firstCommit], "model.safetensors")
+	hub.commits[firstCommit]["0_Old/config.json"] = []byte("{}")
 	hub.listing = func(l *listing) {
 		l.Files = append(l.Files, l.Files[0])
 		l.Files[len(l.Files)-1].Path = "model.safetensors"
@@ -176,6 +177,7 @@ func TestPullRepositoryAfterTheBranchMoved(t *testing.T) {
 	got, err := os.ReadFile(filepath.Join(dir, "config.json"))
 	require.NoError(t, err)
 	require.Equal(t, `{"model_type":"roberta"}`, string(got))
+	require.NoFileExists(t, filepath.Join(dir, "0_Old", "config.json"))
 }
 
 func TestPullRepositoryRefusesBadLists(t *testing.T) {

@@ -35,6 +35,7 @@ func (c Config) Validate() error {
 		c.validateAdmin(),
 		required("data", c.Data),
 		required("model", c.Model),
+		oneOf("precision", c.Precision, "auto", "f32", "bf16", "int8"),
 		c.Limits.validate(),
 		c.Auth.validate(c.Demo.Enabled),
 		c.Demo.validate(),

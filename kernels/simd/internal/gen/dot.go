@@ -40,6 +40,10 @@ func (f *file) dot(name string, rows int, multiply func(sum, a, b int)) {
 	f.op("ADDQ $%d, DX", unroll*panelBytes)
 	f.op("SUBQ $%d, CX", unroll)
 	f.op("JNZ loop")
+	f.dotEpilogue(rows)
+}
+
+func (f *file) dotEpilogue(rows int) {
 	for row := range rows {
 		f.op("VMOVUPS Z%d, (R10)", 2*row)
 		f.op("VMOVUPS Z%d, 64(R10)", 2*row+1)

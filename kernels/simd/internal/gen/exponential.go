@@ -9,7 +9,7 @@ var exp2 = []float64{0.9999992614069404, 0.6931218148130511, 0.24024744956664168
 // exponentials writes softmax without its division: rows of scores become
 // bfloat16 exponentials, the largest 1, and the inverses of their sums.
 func (f *file) exponentials() {
-	f.function("exponentialsAVX512", "exponentialArgs", "Columns up to a multiple of 32 are written, those beyond the keys with zero.")
+	f.function(f.named("exponentialsAVX512"), "exponentialArgs", "Columns up to a multiple of 32 are written, those beyond the keys with zero.")
 	f.exponentialPrologue()
 	f.label("row")
 	f.op("VMOVAPS Z29, Z0")
@@ -117,7 +117,7 @@ func (f *file) exponential(masks bool) {
 		}
 		f.op("VADDPS Z%d, Z%d, Z%d", 8+z, 10+z, 10+z)
 	}
-	f.vcvtne2ps2bf16(12, 8, 9)
+	f.roundPair(12, 8, 9)
 	f.op("VMOVUPS Z12, (DX)")
 	f.op("ADDQ $64, DX")
 }

@@ -16,6 +16,7 @@ type file struct {
 	text, constants strings.Builder
 	names           []string
 	declared        map[string]bool
+	soft            bool // writing for CPUs without bfloat16
 }
 
 // op writes one instruction.

@@ -36,23 +36,31 @@ var finishes = []finish{
 
 func (f *file) finishes() {
 	for _, k := range finishes {
-		f.function(k.name, "finishArgs", "See finishArgs; columns are 32.")
-		f.finishPrologue(k)
-		f.aligned("row")
-		f.op("VMOVUPS (SI), Z0")
-		f.op("VMOVUPS 64(SI), Z1")
-		f.finishLinear(k)
-		if k.gelu {
-			f.gelu(0)
+		if k.toBF16 {
+			f.softly(func() { f.finish(k) })
+		} else {
+			f.finish(k)
 		}
-		f.finishStore(k)
-		f.op("ADDQ R8, SI")
-		f.op("ADDQ R9, DX")
-		f.op("SUBQ $1, CX")
-		f.op("JNZ row")
-		f.end()
 	}
 	f.finishRotated()
+}
+
+func (f *file) finish(k finish) {
+	f.function(f.named(k.name), "finishArgs", "See finishArgs; columns are 32.")
+	f.finishPrologue(k)
+	f.aligned("row")
+	f.op("VMOVUPS (SI), Z0")
+	f.op("VMOVUPS 64(SI), Z1")
+	f.finishLinear(k)
+	if k.gelu {
+		f.gelu(0)
+	}
+	f.finishStore(k)
+	f.op("ADDQ R8, SI")
+	f.op("ADDQ R9, DX")
+	f.op("SUBQ $1, CX")
+	f.op("JNZ row")
+	f.end()
 }
 
 func (f *file) finishPrologue(k finish) {
@@ -174,7 +182,7 @@ func (f *file) finishRotated() {
 
 func (f *file) finishStore(k finish) {
 	if k.toBF16 {
-		f.vcvtne2ps2bf16(2, 0, 1)
+		f.roundPair(2, 0, 1)
 		f.op("VMOVUPS Z2, (DX)")
 		return
 	}

@@ -25,11 +25,13 @@ func main() {
 func generate() map[string]string {
 	f := &file{}
 	f.dots()
+	f.softConstants()
+	f.softDots()
 	f.amxDots()
 	f.finishes()
 	f.norms()
 	f.quantizes()
-	f.exponentials()
+	f.softly(f.exponentials)
 	f.packs()
 	return map[string]string{"narrow_amd64.s": f.assembly(), "narrow_amd64.go": f.declarations()}
 }

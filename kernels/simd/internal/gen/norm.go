@@ -4,7 +4,7 @@ package main
 func (f *file) norms() {
 	f.addNorm()
 	f.add()
-	f.narrow()
+	f.softly(f.narrow)
 	f.widen("widenInt8AVX512", 16, func() {
 		f.op("VPMOVSXBD (SI), Z0")
 		f.op("VCVTDQ2PS Z0, Z0")
@@ -52,14 +52,14 @@ func (f *file) add() {
 
 // narrow rounds floats to bfloat16.
 func (f *file) narrow() {
-	f.function("roundBF16", "addArgs", "n is a multiple of 32.")
+	f.function(f.named("roundBF16"), "addArgs", "n is a multiple of 32.")
 	f.op("MOVQ 0(DI), DX")
 	f.op("MOVQ 8(DI), SI")
 	f.op("MOVQ 16(DI), CX")
 	f.label("loop")
 	f.op("VMOVUPS (SI), Z0")
 	f.op("VMOVUPS 64(SI), Z1")
-	f.vcvtne2ps2bf16(2, 0, 1)
+	f.roundPair(2, 0, 1)
 	f.op("VMOVUPS Z2, (DX)")
 	f.op("ADDQ $128, SI")
 	f.op("ADDQ $64, DX")

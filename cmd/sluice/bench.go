@@ -1,0 +1,44 @@
+package main
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"time"
+
+	"sluice/bench"
+)
+
+type benchCommand struct {
+	Embed benchEmbedCommand `cmd:"" help:"The encoder at every precision: tokens a second, latency, cosine to f32; with --peers beside other engines, turn by turn."`
+}
+
+type benchEmbedCommand struct {
+	Model   string        `default:"all-minilm-l6-v2" help:"A name that 'sluice model pull' knows, or a directory."`
+	Threads int           `help:"Threads of every contestant. Default: all cores."`
+	Rounds  int           `default:"7" help:"Turns of each contestant at each shape."`
+	Turn    time.Duration `default:"200ms" help:"Length of one turn."`
+	Peers   bool          `help:"Run the peers of bench/peers too ('make bench-peers' sets them up)."`
+	Python  string        `default:".peers/bin/python" help:"With --peers: the Python that has bench/peers/requirements.txt."`
+	Goldens string        `type:"existingdir" help:"Directory with texts.jsonl and embeddings_256.f32le: cosines to published vectors."`
+	JSON    string        `name:"json" type:"path" help:"File for the figures."`
+}
+
+func (c benchEmbedCommand) Run(ctx context.Context) error {
+	dir, err := modelDir(ctx, c.Model)
+	if err != nil {
+		return err
+	}
+	options := bench.EmbedOptions{
+		Model: dir, Threads: c.Threads, Rounds: c.Rounds, Turn: c.Turn, Goldens: c.Goldens, Log: os.Stdout,
+	}
+	if c.Peers {
+		options.Peers = &bench.Peers{Python: c.Python, Script: filepath.Join("bench", "peers", "embed.py")}
+	}
+	file, err := bench.Embed(ctx, options)
+	if err != nil || c.JSON == "" {
+		return err
+	}
+	file.Command = commandLine()
+	return file.Write(c.JSON)
+}
