@@ -62,7 +62,7 @@ func (d *daemon) open(ctx context.Context) (err error) {
 	if err := d.openModels(ctx); err != nil {
 		return err
 	}
-	if d.serving, err = retrieve.NewServing(ctx, d.store, d.openIndex, d.log); err != nil {
+	if d.serving, err = retrieve.NewServing(ctx, d.store, d.embedder.Info().Digest, d.openIndex, d.log); err != nil {
 		return err
 	}
 	return d.openServer(ctx)
