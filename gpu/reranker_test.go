@@ -159,3 +159,14 @@ func TestIDsAndRefusal(t *testing.T) {
 	require.NoError(t, err)
 	require.True(t, left[0].Truncated)
 }
+
+// A pair's token types tell the two texts apart; all zero would be a model that
+// has never seen a second text.
+func TestPairTypes(t *testing.T) {
+	var types []int32
+	d := &fakeDevice{onRun: func(b *Batch) error { types = append([]int32(nil), b.Types...); return nil }}
+	r, _ := scorer(t, true, d)
+	_, err := r.Score(t.Context(), ScoreRequest{Pairs: Pairs("a a", []string{"b"})})
+	require.NoError(t, err)
+	require.Equal(t, []int32{0, 0, 0, 0, 1, 1}, types)
+}

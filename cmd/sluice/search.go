@@ -17,7 +17,7 @@ type searchCommand struct {
 	Query      string `arg:"" help:"The question."`
 	Collection string `required:"" short:"c" help:"Collection to search."`
 	K          int    `short:"k" default:"5" help:"How many passages, at most 100."`
-	Strategy   string `default:"hybrid-late" help:"sparse, dense, hybrid (both) or hybrid-late (both, then late interaction)."`
+	Strategy   string `default:"hybrid-late" help:"sparse, dense, hybrid (both), hybrid-late (both, then late interaction) or hybrid-rerank (both, then the cross-encoder)."`
 	Fusion     string `help:"How the hybrid strategies merge: score (standardised scores, the default) or rrf (reciprocal ranks)."`
 	Explain    bool   `help:"Show rank and score in each leg and in late interaction."`
 	JSON       bool   `help:"Print the response as JSON."`
