@@ -187,3 +187,21 @@ func TestHybridRerankPlanNamesTheReranker(t *testing.T) {
 	h.engine.RerankWith(&judge{}, time.Second)
 	require.NotEqual(t, without, h.search(person("me"), HybridRerank, "harbour", 4).PlanHash)
 }
+
+// A document that is replaced while the search is under way is not there: its
+// old rows are nobody's.
+func TestHybridRerankAfterReplacement(t *testing.T) {
+	j := &judge{words: []string{"tide"}}
+	h := rerankHouse(t, j)
+	m := &meddler{Store: h.store}
+	h.engine = NewEngine(m, h.serving, h.embedder)
+	h.engine.RerankWith(j, time.Second)
+	m.beforeContent = func() {
+		for i := range 4 {
+			h.put(fmt.Sprintf("d%d", i), readable(), "harbour anew")
+		}
+	}
+	got := h.search(person("me"), HybridRerank, "harbour", 4)
+	require.Empty(t, got.Results)
+	require.Empty(t, j.seen())
+}
