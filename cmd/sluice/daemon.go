@@ -129,7 +129,7 @@ func (d *daemon) openEmbedder(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if d.embedder, err = cpu.Open(dir, gpu.Options{Hooks: server.SchedulerHooks(d.registry, d.log)}); err != nil {
+	if d.embedder, err = cpu.OpenPrecision(dir, precision(d.config.Precision), gpu.Options{Hooks: server.SchedulerHooks(d.registry, d.log)}); err != nil {
 		return err
 	}
 	info := d.embedder.Info()
