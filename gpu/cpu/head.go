@@ -60,22 +60,25 @@ func (h *head) write(out gpu.Output, i, first int, x []float32, w *headScratch) 
 		copy(out.Tokens[first*h.hidden:], x)
 	}
 	if out.Pooled != nil {
-		h.embed(out.Pooled[i*h.dimensions:][:h.dimensions], x, w)
+		norm := h.embed(out.Pooled[i*h.dimensions:][:h.dimensions], x, w)
+		if out.Norms != nil {
+			out.Norms[i] = norm
+		}
 	}
 	if out.Logits != nil {
 		h.classify(out.Logits[i*h.labels:][:h.labels], x, w)
 	}
 }
 
-// embed pools, projects and normalises.
-func (h *head) embed(v, x []float32, w *headScratch) {
+// embed pools, projects and normalises, and returns the length before that.
+func (h *head) embed(v, x []float32, w *headScratch) (norm float32) {
 	w.a = grow(w.a, h.hidden)
 	h.pool(w.a, x, h.pooling)
 	for i := range h.projections {
 		h.apply(&h.projections[i], w)
 	}
 	copy(v, w.a)
-	ref.Normalize(v)
+	return float32(ref.Normalize(v))
 }
 
 func (h *head) classify(logits, x []float32, w *headScratch) {
