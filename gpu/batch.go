@@ -2,14 +2,18 @@ package gpu
 
 import (
 	"slices"
+	"time"
 )
 
 // batch is texts that run together, and what came out. Its memory is reused.
 type batch struct {
-	items          []item
-	input          Batch
-	full           bool // the next text did not fit
-	pooled, tokens []float32
+	items         []item
+	input         Batch
+	full          bool      // the next text did not fit
+	answers       []float32 // pooled vectors, or logits
+	norms, tokens []float32
+	began         time.Time
+	took          time.Duration
 }
 
 func (b *batch) reset() {
@@ -66,11 +70,15 @@ func (b *batch) fill(q *queue, budget int) {
 }
 
 // output makes room for what the texts' calls want.
-func (b *batch) output(dimensions int) Output {
-	b.pooled = resize(b.pooled, len(b.items)*dimensions)
-	out := Output{Pooled: b.pooled}
+func (b *batch) output(l *lane) Output {
+	b.answers, b.norms = resize(b.answers, len(b.items)*l.width), b.norms[:0]
+	if l.scores {
+		return Output{Logits: b.answers}
+	}
+	b.norms = resize(b.norms, len(b.items))
+	out := Output{Pooled: b.answers, Norms: b.norms}
 	if slices.ContainsFunc(b.items, func(it item) bool { return it.call.tokens }) {
-		b.tokens = resize(b.tokens, b.input.Tokens()*dimensions)
+		b.tokens = resize(b.tokens, b.input.Tokens()*l.width)
 		out.Tokens = b.tokens
 	}
 	return out
@@ -83,18 +91,18 @@ func resize(s []float32, n int) []float32 {
 	return s[:n]
 }
 
-// vectors are those of text i.
-func (b *batch) vectors(i, dimensions int) (pooled, tokens []float32) {
-	pooled = b.pooled[i*dimensions:][:dimensions]
+// vectors are those of text i, of so many numbers each.
+func (b *batch) vectors(i, width int) (pooled, tokens []float32) {
+	pooled = b.answers[i*width:][:width]
 	if b.items[i].call.tokens {
-		tokens = b.tokens[b.input.Offsets[i]*dimensions : b.input.Offsets[i+1]*dimensions]
+		tokens = b.tokens[b.input.Offsets[i]*width : b.input.Offsets[i+1]*width]
 	}
 	return pooled, tokens
 }
 
 // sound reports whether text i's vectors are numbers.
-func (b *batch) sound(i, dimensions int) bool {
-	pooled, tokens := b.vectors(i, dimensions)
+func (b *batch) sound(i, width int) bool {
+	pooled, tokens := b.vectors(i, width)
 	return finite(pooled) && finite(tokens)
 }
 

@@ -29,17 +29,18 @@ type item struct {
 	call       *call
 	text       int
 	ids, types []int32
+	queued     time.Time
 }
 
-func newCall(ctx context.Context, r Request, dimensions, turn int) *call {
-	n := len(r.Texts)
+// newCall makes a call with n texts, each with a vector of so many numbers.
+func newCall(ctx context.Context, n, width, turn int, r Request) *call {
 	c := &call{
 		ctx: ctx, priority: r.Priority, tokens: r.TokenVectors, arrived: time.Now(), turn: turn,
 		results: make([]Embedding, n), left: n, done: make(chan struct{}),
 	}
-	vectors := make([]float32, n*dimensions)
+	vectors := make([]float32, n*width)
 	for i := range c.results {
-		c.results[i].Vector = vectors[i*dimensions : (i+1)*dimensions : (i+1)*dimensions]
+		c.results[i].Vector = vectors[i*width : (i+1)*width : (i+1)*width]
 	}
 	return c
 }
@@ -75,12 +76,19 @@ func (c *call) fail(err error) {
 	}
 }
 
-// deliver copies one text's vectors; tokens is empty if they are not wanted.
-func (c *call) deliver(text int, vector, tokens []float32) {
-	copy(c.results[text].Vector, vector)
+// deliver copies text i of b.
+func (c *call) deliver(b *batch, i, width int) {
+	it := b.items[i]
+	result := &c.results[it.text]
+	vector, tokens := b.vectors(i, width)
+	copy(result.Vector, vector)
 	if c.tokens {
-		c.results[text].TokenVectors = append([]float32(nil), tokens...)
+		result.TokenVectors = append([]float32(nil), tokens...)
 	}
+	if len(b.norms) > 0 {
+		result.Norm = b.norms[i]
+	}
+	result.Timing.Queue, result.Timing.Run = b.began.Sub(it.queued), b.took
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.left == 0 {

@@ -30,6 +30,7 @@ func (b *Batch) Tokens() int { return len(b.IDs) }
 // nil, all from the same forward pass.
 type Output struct {
 	Pooled []float32 // Len × Dimensions: one vector of unit length per sequence
+	Norms  []float32 // Len, with Pooled only: the length that each vector had before
 	Tokens []float32 // Tokens × Dimensions: the last hidden state as it is, token by token
 	Logits []float32 // Len × Labels: the classification head's scores before sigmoid or softmax
 }

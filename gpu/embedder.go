@@ -1,17 +1,26 @@
 // Package gpu is where tensors run: devices, batching, and the embedder on top.
 package gpu
 
-import "context"
+import (
+	"context"
+	"time"
 
-// Info describes an embedder. Digest identifies all that decides a vector
-// (weights, tokenizer, pooling, normalisation, precision): equal digests mean
-// comparable vectors.
+	"sluice/model"
+)
+
+// Info describes an embedder or a reranker. Digest identifies all that decides
+// a vector or a score (weights, tokenizer, pooling, normalisation, precision):
+// equal digests mean comparable ones.
 type Info struct {
-	Model      string
-	Digest     string
-	Dimensions int
-	MaxTokens  int // a longer text is cut, and its Embedding says so
-	Precision  string
+	Model       string
+	Digest      string
+	Dimensions  int
+	MaxTokens   int // a longer text is cut, and its Embedding says so
+	BatchTokens int // that run at once
+	Precision   string
+	Pooling     model.Pooling
+	Prompts     model.Prompts // to put before a text; nothing here does it
+	Labels      []string      // of a reranker, one; none of an embedder
 }
 
 // Priority says who waits for whom.
@@ -35,20 +44,36 @@ func (p Priority) String() string {
 // Request is texts to embed. Special tokens in them are text like any other.
 type Request struct {
 	Texts        []string
+	IDs          [][]int32 // the texts' tokens, in place of Texts; nil: none
+	Truncation   Truncation
 	Priority     Priority
 	TokenVectors bool // wanted beside the pooled vectors, from the same forward pass
 }
 
-// Embedding is one text's vector, unit length. Tokens counts what was
-// embedded, special tokens included. TokenVectors, where asked for, is Tokens ×
+// Truncation says what becomes of a text that is longer than the model takes.
+// The zero value cuts its end; of a pair, the second text's, and the longer
+// one's only where the first leaves no room.
+type Truncation struct {
+	Refuse       bool // cut nothing: a TooLongError
+	Left         bool // cut the start instead
+	LongestFirst bool // of a pair, cut the longer text first
+}
+
+// Timing is how long a text was tokenized, waited, and ran with its batch.
+type Timing struct{ Tokenize, Queue, Run time.Duration }
+
+// Embedding is one text's vector, of unit length; Norm is the length that it had
+// before. Tokens counts what was embedded, special tokens included. TokenVectors, where asked for, is Tokens ×
 // Dimensions: the last hidden state, not normalised; Special then says which of
 // the tokens the tokenizer added, as [CLS].
 type Embedding struct {
 	Vector       []float32
+	Norm         float32
 	TokenVectors []float32
 	Special      []bool
 	Tokens       int
 	Truncated    bool
+	Timing       Timing
 }
 
 // Embedder turns texts into vectors. A text's vectors do not depend on what it

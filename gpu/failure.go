@@ -28,3 +28,13 @@ func (e *OverloadedError) Error() string {
 }
 
 func (e *OverloadedError) Unwrap() error { return ErrOverloaded }
+
+// TooLongError refuses a text that may not be cut.
+type TooLongError struct {
+	Text          int // its place in the request
+	Tokens, Limit int // special ones included
+}
+
+func (e *TooLongError) Error() string {
+	return fmt.Sprintf("text %d has %d tokens, and the model takes %d", e.Text, e.Tokens, e.Limit)
+}

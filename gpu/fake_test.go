@@ -19,8 +19,8 @@ const (
 	dimensions = 2
 )
 
-// fakeDevice answers (number of tokens, sum of ids) for a sequence, and (id, 1)
-// for a token. It remembers each batch's lengths, probes left out, and does
+// fakeDevice answers (number of tokens, sum of ids) for a sequence, with the
+// number as the norm and the sum as the logit, and (id, 1) for a token. It remembers each batch's lengths, probes left out, and does
 // what a test tells it to.
 type fakeDevice struct {
 	perToken time.Duration                       // what a batch takes, on a fake clock
@@ -36,7 +36,7 @@ type fakeDevice struct {
 }
 
 func (d *fakeDevice) Dimensions() int   { return dimensions }
-func (d *fakeDevice) Labels() int       { return 0 }
+func (d *fakeDevice) Labels() int       { return 1 }
 func (d *fakeDevice) Precision() string { return "fake" }
 func (d *fakeDevice) Close() error      { d.closed++; return nil }
 
@@ -58,7 +58,15 @@ func (d *fakeDevice) Run(ctx context.Context, b *Batch, out Output) error {
 			return ctx.Err()
 		}
 	}
-	for i := range b.Len() {
+	for i := range out.Norms {
+		out.Norms[i] = float32(b.Offsets[i+1] - b.Offsets[i])
+	}
+	for i := range out.Logits {
+		vector := make([]float32, dimensions)
+		d.answer(b.IDs[b.Offsets[i]:b.Offsets[i+1]], vector)
+		out.Logits[i] = vector[1]
+	}
+	for i := range len(out.Pooled) / dimensions {
 		d.answer(b.IDs[b.Offsets[i]:b.Offsets[i+1]], out.Pooled[i*dimensions:][:dimensions])
 	}
 	for i := range len(out.Tokens) / dimensions {

@@ -22,12 +22,15 @@ type Served struct {
 	Devices   []Device
 }
 
-// lane is one model of a scheduler, and its Embedder.
+// lane is one model of a scheduler, and its Embedder or Reranker.
 type lane struct {
 	scheduler *Scheduler
 	info      Info
 	tokenizer *tokenizer.Tokenizer
-	probe     Batch // a short text, to see whether a device works
+	scores    bool              // it is a Reranker
+	head      *model.Classifier // of a Reranker
+	width     int               // of an answer: numbers of a vector, or a logit
+	probe     Batch             // a short text, to see whether a device works
 
 	// Guarded by the scheduler's lock.
 	devices []*device
@@ -56,7 +59,11 @@ func newLane(s *Scheduler, v Served) (*lane, error) {
 		return nil, fmt.Errorf("%w: the tokenizer of %s has ids up to %d, the encoder knows %d",
 			model.ErrInvalid, m.Name, t.VocabSize()-1, m.Config.Vocabulary)
 	}
-	l := &lane{scheduler: s, info: describe(m, v.Devices[0]), tokenizer: t}
+	l := &lane{scheduler: s, info: describe(m, v.Devices[0]), tokenizer: t, width: v.Devices[0].Dimensions()}
+	if c := m.Classifier; c != nil && len(c.Labels) == 1 {
+		l.scores, l.head, l.width, l.info.Labels = true, c, 1, c.Labels
+	}
+	l.info.BatchTokens = s.options.BatchTokens
 	for _, d := range v.Devices {
 		l.devices = append(l.devices, &device{Device: d})
 	}
@@ -76,27 +83,43 @@ func describe(m *model.Model, d Device) Info {
 	digest := sha256.Sum256([]byte(m.Digest + "\n" + d.Precision()))
 	return Info{
 		Model: m.Name, Digest: hex.EncodeToString(digest[:]), Dimensions: d.Dimensions(),
-		MaxTokens: m.MaxTokens, Precision: d.Precision(),
+		MaxTokens: m.MaxTokens, Precision: d.Precision(), Pooling: m.Pooling, Prompts: m.Prompts,
 	}
 }
 
-// Info implements Embedder.
+// Info implements Embedder and Reranker.
 func (l *lane) Info() Info { return l.info }
 
-// Embed implements Embedder. It returns as soon as ctx ends; texts that were
-// not started then never are. Errors are ctx's own, an OverloadedError,
-// ErrDevice or ErrClosed. A full queue refuses a call before anything is done
-// for it.
+// Embed implements Embedder. Errors are ctx's own, a TooLongError,
+// tokenizer.ErrUnknownID, an OverloadedError, ErrDevice or ErrClosed.
 func (l *lane) Embed(ctx context.Context, r Request) ([]Embedding, error) {
-	if len(r.Texts) == 0 {
+	o := r.Truncation.options(l.info.MaxTokens)
+	if r.IDs != nil {
+		return l.run(ctx, len(r.IDs), r, func(e *tokenizer.Encoding, i int) error {
+			return l.tokenizer.EncodeIDs(e, r.IDs[i], o)
+		})
+	}
+	return l.run(ctx, len(r.Texts), r, func(e *tokenizer.Encoding, i int) error {
+		return l.tokenizer.Encode(e, r.Texts[i], o)
+	})
+}
+
+// encode tokenizes text i of a call.
+type encode func(e *tokenizer.Encoding, i int) error
+
+// run has n texts run. It returns as soon as ctx ends; texts that were not
+// started then never are. A full queue refuses a call before anything is done
+// for it.
+func (l *lane) run(ctx context.Context, n int, r Request, encode encode) ([]Embedding, error) {
+	if n == 0 {
 		return nil, ctx.Err()
 	}
 	turn, err := l.scheduler.admit(l, r.Priority)
 	if err != nil {
 		return nil, err
 	}
-	c := newCall(ctx, r, l.info.Dimensions, turn)
-	err = l.submit(c, r.Texts)
+	c := newCall(ctx, n, l.width, turn, r)
+	err = l.submit(c, r.Truncation, encode)
 	l.scheduler.submitted()
 	if err == nil {
 		err = c.wait()
@@ -111,23 +134,20 @@ func (l *lane) Embed(ctx context.Context, r Request) ([]Embedding, error) {
 
 // submit tokenizes texts and queues them, a batch's worth at a time, so that
 // devices start on the first while the last are tokenized.
-func (l *lane) submit(c *call, texts []string) error {
+func (l *lane) submit(c *call, t Truncation, encode encode) error {
 	e := l.scheduler.encodings.Get().(*tokenizer.Encoding)
 	defer l.scheduler.encodings.Put(e)
-	items, tokens := make([]item, 0, min(len(texts), 64)), 0
-	for i, text := range texts {
+	n := len(c.results)
+	items, tokens := make([]item, 0, min(n, 64)), 0
+	for i := range n {
 		if c.over() {
 			return nil // wait sees why
 		}
-		if err := l.tokenize(c, e, text); err != nil {
-			return fmt.Errorf("tokenizing text %d: %w", i, err)
-		}
-		c.results[i].Tokens, c.results[i].Truncated = e.Len(), e.Truncated()
-		if c.tokens {
-			c.results[i].Special = slices.Clone(e.Special)
+		if err := l.tokenize(c, e, i, t, encode); err != nil {
+			return err
 		}
 		items = append(items, newItem(c, i, e))
-		if tokens += e.Len(); tokens >= l.scheduler.options.BatchTokens || i == len(texts)-1 {
+		if tokens += e.Len(); tokens >= l.scheduler.options.BatchTokens || i == n-1 {
 			if err := l.scheduler.enqueue(l, c, items); err != nil {
 				return err
 			}
@@ -138,14 +158,31 @@ func (l *lane) submit(c *call, texts []string) error {
 }
 
 // tokenize takes a slot for one text only: a long call keeps no other waiting.
-func (l *lane) tokenize(c *call, e *tokenizer.Encoding, text string) error {
+func (l *lane) tokenize(c *call, e *tokenizer.Encoding, i int, t Truncation, encode encode) error {
 	select {
 	case l.scheduler.tokenizing <- struct{}{}:
 		defer func() { <-l.scheduler.tokenizing }()
 	case <-c.ctx.Done():
 		return c.ctx.Err()
 	}
-	return l.tokenizer.Encode(e, text, tokenizer.Options{MaxLength: l.info.MaxTokens})
+	began := time.Now()
+	if err := encode(e, i); err != nil {
+		return fmt.Errorf("tokenizing text %d: %w", i, err)
+	}
+	if t.Refuse && e.Cut > 0 {
+		return &TooLongError{Text: i, Tokens: e.Len() + e.Cut, Limit: l.info.MaxTokens}
+	}
+	result := &c.results[i]
+	result.Tokens, result.Truncated, result.Timing.Tokenize = e.Len(), e.Truncated(), time.Since(began)
+	if c.tokens {
+		result.Special = slices.Clone(e.Special)
+	}
+	return nil
+}
+
+// options of the tokenizer for texts of at most so many tokens.
+func (t Truncation) options(limit int) tokenizer.Options {
+	return tokenizer.Options{MaxLength: limit, TruncateLeft: t.Left}
 }
 
 // newItem copies the ids, as e is reused.
@@ -154,7 +191,7 @@ func newItem(c *call, text int, e *tokenizer.Encoding) item {
 	ids, types := both[:e.Len():e.Len()], both[e.Len():]
 	copy(ids, e.IDs)
 	copy(types, e.TypeIDs)
-	return item{c, text, ids, types}
+	return item{c, text, ids, types, time.Now()}
 }
 
 // prepare tops up the batches that run next.

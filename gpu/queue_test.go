@@ -74,7 +74,7 @@ func TestBatchesTakeEachTextOnce(t *testing.T) {
 				}
 			default:
 				n := rapid.IntRange(1, 300).Draw(t, "tokens")
-				q.push(item{c, id, make([]int32, n), make([]int32, n)})
+				q.push(item{call: c, text: id, ids: make([]int32, n), types: make([]int32, n)})
 				waiting[id] = c
 				id++
 			}

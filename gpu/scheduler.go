@@ -127,15 +127,25 @@ func (s *Scheduler) Embed(ctx context.Context, r Request) ([]Embedding, error) {
 	return s.lanes[0].Embed(ctx, r)
 }
 
-// Embedder returns that of the model with this name.
+// Embedder returns that of the model with this name, if it embeds.
 func (s *Scheduler) Embedder(name string) (Embedder, bool) {
-	for _, l := range s.lanes {
-		if l.info.Model == name {
-			return l, true
-		}
+	if l := s.lane(name, false); l != nil {
+		return l, true
 	}
 	return nil, false
 }
+
+func (s *Scheduler) lane(name string, scores bool) *lane {
+	for _, l := range s.lanes {
+		if l.info.Model == name && l.scores == scores {
+			return l
+		}
+	}
+	return nil
+}
+
+// Tokenizer is that of the first model.
+func (s *Scheduler) Tokenizer() *tokenizer.Tokenizer { return s.lanes[0].tokenizer }
 
 // Close lets in no more calls, finishes those that wait, and closes the
 // devices. When ctx ends it fails what is left with ErrClosed. A device that

@@ -40,15 +40,13 @@ func (w *worker) work(ctx context.Context) {
 // do has b run and frees the processor before it delivers: the next batch need
 // not wait for that.
 func (r *run) do(ctx context.Context, b *batch) {
-	began := time.Now()
 	err := r.try(ctx, b)
-	took := time.Since(began)
 	if err != nil {
 		r.diagnose(ctx, b, err)
 	}
-	r.scheduler.end(r, b.input.Tokens(), took, err)
+	r.scheduler.end(r, b.input.Tokens(), b.took, err)
 	if err == nil {
-		r.scheduler.options.Hooks.Batch(r.lane.info.Model, r.priority, len(b.items), b.input.Tokens(), took)
+		r.scheduler.options.Hooks.Batch(r.lane.info.Model, r.priority, len(b.items), b.input.Tokens(), b.took)
 		r.deliver(b)
 	}
 }
@@ -56,11 +54,14 @@ func (r *run) do(ctx context.Context, b *batch) {
 // try runs b on the device. It fails if no text's vectors are numbers, which
 // says more of the device than of the texts.
 func (r *run) try(ctx context.Context, b *batch) error {
-	if err := r.call(ctx, &b.input, b.output(r.lane.info.Dimensions)); err != nil {
+	b.began = time.Now()
+	err := r.call(ctx, &b.input, b.output(r.lane))
+	b.took = time.Since(b.began)
+	if err != nil {
 		return err
 	}
 	for i := range b.items {
-		if b.sound(i, r.lane.info.Dimensions) {
+		if b.sound(i, r.lane.width) {
 			return nil
 		}
 	}
@@ -91,17 +92,16 @@ func (d *device) run(ctx context.Context, input *Batch, out Output) (err error) 
 // not numbers fails alone.
 func (r *run) deliver(b *batch) {
 	for i, it := range b.items {
-		if !b.sound(i, r.lane.info.Dimensions) {
+		if !b.sound(i, r.lane.width) {
 			r.fail(it, fmt.Errorf("%w: %w", ErrDevice, errNotFinite))
 			continue
 		}
-		pooled, tokens := b.vectors(i, r.lane.info.Dimensions)
-		it.call.deliver(it.text, pooled, tokens)
+		it.call.deliver(b, i, r.lane.width)
 	}
 }
 
 func (r *run) fail(it item, err error) {
-	it.call.fail(fmt.Errorf("embedding text %d: %w", it.text, err))
+	it.call.fail(fmt.Errorf("running text %d: %w", it.text, err))
 }
 
 // diagnose delivers what it can of a batch that failed. If the device fails a
@@ -147,11 +147,15 @@ func (r *run) isolate(ctx context.Context, items []item, err error) {
 
 // probe sees whether the device can do a word.
 func (r *run) probe(ctx context.Context) error {
-	out := Output{Pooled: make([]float32, r.lane.info.Dimensions)}
+	answer := make([]float32, r.lane.width)
+	out := Output{Pooled: answer}
+	if r.lane.scores {
+		out = Output{Logits: answer}
+	}
 	if err := r.call(ctx, &r.lane.probe, out); err != nil {
 		return err
 	}
-	if !finite(out.Pooled) {
+	if !finite(answer) {
 		return fmt.Errorf("%w: %w", ErrDevice, errNotFinite)
 	}
 	return nil

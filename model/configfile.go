@@ -41,6 +41,7 @@ type configFile struct {
 
 	modernConfig
 	nomicConfig
+	gteConfig
 	classifierConfig
 }
 

@@ -77,6 +77,7 @@ func TestFamiliesRefuse(t *testing.T) {
 		"yarn":        {"gte", map[string]any{"rope_parameters": map[string]any{"rope_type": "yarn", "rope_theta": 1e4, "factor": 4}}, `"yarn"`},
 		"no theta":    {"gte", map[string]any{"rope_parameters": map[string]any{"rope_theta": 0}}, "rope_theta 0"},
 		"positions":   {"gte", map[string]any{"position_embedding_type": "absolute"}, `"absolute"`},
+		"log scale":   {"gte", map[string]any{"logn_attention_scale": true}, "logn_attention_scale true"},
 		"experts":     {"nomic_bert", map[string]any{"moe_every_n_layers": 2}, "moe_every_n_layers"},
 		"interleaved": {"nomic_bert", map[string]any{"rotary_emb_interleaved": true}, "rotary_emb_interleaved"},
 		"odd heads":   {"nomic_bert", map[string]any{"head_dim": nil, "num_attention_heads": 32}, "even head size"},
@@ -232,7 +233,13 @@ func TestDenseModuleRefused(t *testing.T) {
 	}), `"my.Own"`)
 	require.ErrorContains(t, load(func(dir string) {
 		put(t, dir, "modules.json", `[{"path": "1_Pooling", "type": "Pooling"}, {"path": "n", "type": "Normalize"}, {"path": "2_Dense", "type": "Dense"}]`)
-	}), "Dense after Normalize")
+	}), "after Normalize")
+	require.ErrorContains(t, load(func(dir string) {
+		put(t, dir, "modules.json", `[{"path": "", "type": "Transformer"}, {"path": "2_Dense", "type": "pylate.models.Dense.Dense"}]`)
+	}), "Dense before Pooling")
+	require.ErrorContains(t, load(func(dir string) {
+		put(t, dir, "2_Dense/config.json", `{"in_features": 32, "out_features": 2, "module_input_name": "token_embeddings"}`)
+	}), `"token_embeddings"`)
 	require.ErrorIs(t, load(func(dir string) {
 		require.NoError(t, os.Remove(filepath.Join(dir, "2_Dense", "model.safetensors")))
 	}), os.ErrNotExist)

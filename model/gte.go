@@ -2,6 +2,12 @@ package model
 
 import "fmt"
 
+// gteConfig is the keys that only Alibaba's own config.json has.
+type gteConfig struct {
+	NormType string `json:"layer_norm_type"`
+	LogScale bool   `json:"logn_attention_scale"`
+}
+
 var (
 	gte = family{
 		class: "Gte", types: []string{"gte"},
@@ -20,6 +26,9 @@ func newNamed(f family) family {
 func shapeGTE(f *configFile, c *Config) error {
 	if f.PositionType != "" && f.PositionType != "rope" {
 		return fmt.Errorf("%w: position_embedding_type %q", ErrUnsupported, f.PositionType)
+	}
+	if f.LogScale || (f.NormType != "" && f.NormType != "layer_norm") {
+		return fmt.Errorf("%w: logn_attention_scale %t, layer_norm_type %q", ErrUnsupported, f.LogScale, f.NormType)
 	}
 	c.Gated = true
 	return f.ropeEverywhere(c)

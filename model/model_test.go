@@ -93,7 +93,7 @@ func TestModulesRefused(t *testing.T) {
 	for name, c := range map[string]struct{ modules, pooling, transformer, want string }{
 		"module":          {`[{"path": "2_CNN", "type": "sentence_transformers.models.CNN"}]`, `{}`, `{}`, `"sentence_transformers.models.CNN"`},
 		"prompt left out": {pooling, `{"pooling_mode_mean_tokens": true, "include_prompt": false}`, `{}`, "include_prompt"},
-		"pooling last":    {`[{"path": "n", "type": "Normalize"}, {"path": "1_Pooling", "type": "Pooling"}]`, `{"pooling_mode": "cls"}`, `{}`, "Pooling after other modules"},
+		"pooling last":    {`[{"path": "n", "type": "Normalize"}, {"path": "1_Pooling", "type": "Pooling"}]`, `{"pooling_mode": "cls"}`, `{}`, "Pooling after Pooling or Normalize"},
 		"max pooling":     {pooling, `{"pooling_mode_max_tokens": true}`, `{}`, `pooling "max_tokens"`},
 		"no pooling":      {pooling, `{}`, `{}`, `pooling ""`},
 		"leaves folder":   {`[{"path": "../x", "type": "Pooling"}]`, `{}`, `{}`, `"../x"`},

@@ -28,6 +28,7 @@ var poolings = map[string]Pooling{
 // modules is what the sentence-transformers files say around the encoder.
 type modules struct {
 	pooling     Pooling
+	pooled      bool // a Pooling module was there
 	projections []Projection
 	weights     []string // the projections' files
 	maxTokens   int      // 0: not said
@@ -90,8 +91,8 @@ func (m *modules) readPooling(path string) error {
 	if _, err := readJSON(path, &file); err != nil {
 		return err
 	}
-	if len(m.projections) > 0 || m.normalized {
-		return fmt.Errorf("%w: Pooling after other modules", ErrUnsupported)
+	if m.pooled || m.normalized {
+		return fmt.Errorf("%w: Pooling after Pooling or Normalize", ErrUnsupported)
 	}
 	if include, ok := file["include_prompt"].(bool); ok && !include {
 		return fmt.Errorf("%s: %w: include_prompt false", path, ErrUnsupported)
@@ -101,7 +102,7 @@ func (m *modules) readPooling(path string) error {
 	if !ok {
 		return fmt.Errorf("%s: %w: pooling %q; supported: mean_tokens, cls_token, lasttoken", path, ErrUnsupported, mode)
 	}
-	m.pooling = pooling
+	m.pooling, m.pooled = pooling, true
 	return nil
 }
 

@@ -14,41 +14,65 @@ type Projection struct {
 	Activation Activation
 }
 
-// readDense reads a Dense module of sentence-transformers.
+// pooledVector is what sentence-transformers calls it.
+const pooledVector = "sentence_embedding"
+
+// torchActivations maps the names of torch's modules.
+var torchActivations = map[string]Activation{"Tanh": Tanh, "Identity": Identity, "ReLU": ReLU, "GELU": GELU, "SiLU": SiLU}
+
+// denseFile is the config.json of a Dense module of sentence-transformers.
+type denseFile struct {
+	In         int    `json:"in_features"`
+	Out        int    `json:"out_features"`
+	Bias       bool   `json:"bias"`
+	Activation string `json:"activation_function"`
+	Input      string `json:"module_input_name"`
+	Output     string `json:"module_output_name"`
+}
+
 func (m *modules) readDense(dir string) error {
-	if m.normalized {
-		return fmt.Errorf("%w: Dense after Normalize", ErrUnsupported)
+	if !m.pooled || m.normalized {
+		return fmt.Errorf("%w: Dense before Pooling or after Normalize", ErrUnsupported)
 	}
-	file := struct {
-		In         int    `json:"in_features"`
-		Out        int    `json:"out_features"`
-		Bias       bool   `json:"bias"`
-		Activation string `json:"activation_function"`
-	}{Bias: true, Activation: "Tanh"}
+	file := denseFile{Bias: true, Activation: "Tanh", Input: pooledVector}
 	path := filepath.Join(dir, "config.json")
 	if _, err := readJSON(path, &file); err != nil {
 		return err
 	}
-	const limit = 1 << 16
-	if file.In < 1 || file.In > limit || file.Out < 1 || file.Out > limit {
-		return fmt.Errorf("%s: %w: in_features %d, out_features %d", path, ErrInvalid, file.In, file.Out)
+	if err := file.check(); err != nil {
+		return fmt.Errorf("%s: %w", path, err)
 	}
-	functions := map[string]Activation{"Tanh": Tanh, "Identity": Identity, "ReLU": ReLU, "GELU": GELU, "SiLU": SiLU}
-	activation, ok := functions[file.Activation[strings.LastIndexByte(file.Activation, '.')+1:]]
-	if !ok {
-		return fmt.Errorf("%s: %w: activation_function %q", path, ErrUnsupported, file.Activation)
-	}
-	return m.addProjection(dir, activation, func(r *reader) Dense { return r.dense("linear", file.In, file.Out, file.Bias) })
+	return m.addProjection(dir, file)
 }
 
-func (m *modules) addProjection(dir string, activation Activation, read func(*reader) Dense) error {
+// activation is the function by the last part of its Python class name.
+func (f denseFile) activation() Activation {
+	return torchActivations[f.Activation[strings.LastIndexByte(f.Activation, '.')+1:]]
+}
+
+func (f denseFile) check() error {
+	const limit = 1 << 16
+	if f.In < 1 || f.In > limit || f.Out < 1 || f.Out > limit {
+		return fmt.Errorf("%w: in_features %d, out_features %d", ErrInvalid, f.In, f.Out)
+	}
+	if f.Input != pooledVector || (f.Output != "" && f.Output != pooledVector) {
+		return fmt.Errorf("%w: Dense from %q to %q", ErrUnsupported, f.Input, f.Output)
+	}
+	if f.activation() == "" {
+		return fmt.Errorf("%w: activation_function %q", ErrUnsupported, f.Activation)
+	}
+	return nil
+}
+
+func (m *modules) addProjection(dir string, file denseFile) error {
 	archive, err := safetensors.Open(dir)
 	if err != nil {
 		return err
 	}
 	defer archive.Close()
 	r := &reader{archive: archive, read: map[string]bool{}}
-	m.projections = append(m.projections, Projection{Dense: read(r), Activation: activation})
+	dense := r.dense("linear", file.In, file.Out, file.Bias)
+	m.projections = append(m.projections, Projection{Dense: dense, Activation: file.activation()})
 	m.weights = append(m.weights, archive.Paths()...)
 	return r.err
 }

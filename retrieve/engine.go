@@ -19,12 +19,14 @@ const maxQueryBytes = 8 << 10
 
 // Engine answers queries.
 type Engine struct {
-	store    store.Store
-	serving  *Serving
-	embedder gpu.Embedder
-	coder    *late.Coder
-	codes    *codesCache
-	now      func() time.Time
+	store         store.Store
+	serving       *Serving
+	embedder      gpu.Embedder
+	reranker      gpu.Reranker // nil: none
+	rerankTimeout time.Duration
+	coder         *late.Coder
+	codes         *codesCache
+	now           func() time.Time
 }
 
 // NewEngine returns an Engine on a Serving.
@@ -33,6 +35,20 @@ func NewEngine(st store.Store, serving *Serving, embedder gpu.Embedder) *Engine 
 		store: st, serving: serving, embedder: embedder, now: time.Now,
 		coder: late.NewCoder(embedder.Info().Dimensions), codes: newCodesCache(),
 	}
+}
+
+// RerankWith has searches with HybridRerank use a reranker, for so long each.
+// It is to be called before the first search.
+func (e *Engine) RerankWith(r gpu.Reranker, timeout time.Duration) {
+	e.reranker, e.rerankTimeout = r, timeout
+}
+
+func (e *Engine) models() models {
+	m := models{embedder: e.embedder.Info().Digest}
+	if e.reranker != nil {
+		m.reranker = e.reranker.Info().Digest
+	}
+	return m
 }
 
 // Search answers a request. An unknown collection is store.ErrNotFound, a bad
@@ -46,7 +62,7 @@ func (e *Engine) Search(ctx context.Context, r Request) (Response, error) {
 		return Response{}, err
 	}
 	defer at.release()
-	plan, err := newPlan(r, e.embedder.Info().Digest, at.Settings.Analyzer)
+	plan, err := newPlan(r, e.models(), at.Settings.Analyzer)
 	if err != nil {
 		return Response{}, err
 	}
@@ -184,8 +200,11 @@ func (q *query) rerank(ctx context.Context, legs []leg, candidates []candidate) 
 	if q.plan.Fusion == Score {
 		pool = standardScore(legs, pool)
 	}
-	if q.plan.Strategy == HybridLate {
+	switch q.plan.Strategy {
+	case HybridLate:
 		return q.late(ctx, pool)
+	case HybridRerank:
+		return q.crossEncode(ctx, pool)
 	}
 	return pool, nil
 }

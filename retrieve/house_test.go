@@ -174,7 +174,7 @@ func (h *house) openStore() {
 func (h *house) open() {
 	h.t.Helper()
 	var err error
-	h.serving, err = newServing(h.t.Context(), h.store, h.openIndex, slog.New(slog.DiscardHandler), cmp.Or(h.epochsPerFlush, epochsPerFlush))
+	h.serving, err = newServing(h.t.Context(), h.store, h.embedder.Info().Digest, h.openIndex, slog.New(slog.DiscardHandler), cmp.Or(h.epochsPerFlush, epochsPerFlush))
 	require.NoError(h.t, err)
 	h.engine = NewEngine(h.store, h.serving, h.embedder)
 }

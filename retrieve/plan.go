@@ -14,10 +14,11 @@ import (
 
 // Strategies a request may name.
 const (
-	Sparse     = "sparse"
-	Dense      = "dense"
-	Hybrid     = "hybrid"
-	HybridLate = "hybrid-late"
+	Sparse       = "sparse"
+	Dense        = "dense"
+	Hybrid       = "hybrid"
+	HybridLate   = "hybrid-late"
+	HybridRerank = "hybrid-rerank"
 )
 
 // Fusions that the strategies of both legs may name.
@@ -27,7 +28,7 @@ const (
 )
 
 var (
-	strategies = []string{Sparse, Dense, Hybrid, HybridLate}
+	strategies = []string{Sparse, Dense, Hybrid, HybridLate, HybridRerank}
 	fusions    = []string{RRF, Score}
 )
 
@@ -60,18 +61,22 @@ type Plan struct {
 	LexicalWeight float64 `json:"lexical_weight,omitempty"`
 	Codes         string  `json:"codes,omitempty"` // what late interaction works on
 	Model         string  `json:"model,omitempty"`
+	Reranker      string  `json:"reranker,omitempty"`
 	Analyzer      string  `json:"analyzer,omitempty"`
 }
 
+// models are the digests of those that a plan may need; no reranker is "".
+type models struct{ embedder, reranker string }
+
 // newPlan makes the plan of a request, filling in defaults; what it does not
 // know is store.ErrInvalid.
-func newPlan(r Request, model, analyzer string) (Plan, error) {
+func newPlan(r Request, m models, analyzer string) (Plan, error) {
 	p := Plan{Strategy: cmp.Or(r.Strategy, defaultStrategy), K: cmp.Or(r.K, defaultK), Fusion: r.Fusion}
 	if err := p.check(); err != nil {
 		return Plan{}, err
 	}
 	if p.Strategy != Sparse {
-		p.DenseDepth, p.Model = max(denseDepth, p.K), model
+		p.DenseDepth, p.Model = max(denseDepth, p.K), m.embedder
 	}
 	if p.Strategy != Dense {
 		p.LexicalDepth, p.Analyzer = max(lexicalDepth, p.K), analyzer
@@ -85,7 +90,10 @@ func newPlan(r Request, model, analyzer string) (Plan, error) {
 	if p.Strategy == HybridLate {
 		p.Codes = late.Format
 	}
-	if p.Fusion == Score || p.Strategy == HybridLate {
+	if p.Strategy == HybridRerank {
+		p.Reranker = m.reranker
+	}
+	if p.Fusion == Score || p.Strategy == HybridLate || p.Strategy == HybridRerank {
 		p.PoolDepth = max(poolDepth, p.K)
 	}
 	return p, nil

@@ -20,24 +20,26 @@ func TestPlanOfEachStrategy(t *testing.T) {
 			`"pool_depth":30,"dense_weight":1,"lexical_weight":0.5,"codes":"1bit/1","model":"m","analyzer":"english"}`,
 		"hybrid-late rrf": `{"strategy":"hybrid-late","k":10,"dense_depth":70,"lexical_depth":100,"fusion":"rrf","rrf_constant":60,` +
 			`"pool_depth":30,"codes":"1bit/1","model":"m","analyzer":"english"}`,
+		"hybrid-rerank": `{"strategy":"hybrid-rerank","k":10,"dense_depth":70,"lexical_depth":100,"fusion":"score","rrf_constant":60,` +
+			`"pool_depth":30,"dense_weight":1,"lexical_weight":0.5,"model":"m","reranker":"x","analyzer":"english"}`,
 	} {
 		name, fusion, _ := strings.Cut(strategy, " ")
-		plan, err := newPlan(Request{Strategy: name, Fusion: fusion}, "m", "english")
+		plan, err := newPlan(Request{Strategy: name, Fusion: fusion}, models{"m", "x"}, "english")
 		require.NoError(t, err)
 		require.Equal(t, want, string(plan.Canonical()))
 	}
 }
 
 func TestTheDefaultPlan(t *testing.T) {
-	byDefault, err := newPlan(Request{}, "m", "english")
+	byDefault, err := newPlan(Request{}, models{"m", "x"}, "english")
 	require.NoError(t, err)
-	named, err := newPlan(Request{Strategy: HybridLate, Fusion: Score, K: 10}, "m", "english")
+	named, err := newPlan(Request{Strategy: HybridLate, Fusion: Score, K: 10}, models{"m", "x"}, "english")
 	require.NoError(t, err)
 	require.Equal(t, named, byDefault)
 }
 
 func TestPlanDepthNeverBelowK(t *testing.T) {
-	plan, err := newPlan(Request{Strategy: HybridLate, K: 100}, "m", "english")
+	plan, err := newPlan(Request{Strategy: HybridLate, K: 100}, models{"m", "x"}, "english")
 	require.NoError(t, err)
 	require.Equal(t, 100, plan.DenseDepth)
 	require.Equal(t, 100, plan.LexicalDepth)
@@ -47,13 +49,13 @@ func TestPlanDepthNeverBelowK(t *testing.T) {
 func TestPlanHashNamesThePlan(t *testing.T) {
 	hash := func(strategy string, k int, model string) string {
 		name, fusion, _ := strings.Cut(strategy, " ")
-		plan, err := newPlan(Request{Strategy: name, Fusion: fusion, K: k}, model, "english")
+		plan, err := newPlan(Request{Strategy: name, Fusion: fusion, K: k}, models{model, "x"}, "english")
 		require.NoError(t, err)
 		return plan.Hash()
 	}
 	seen := map[string]bool{}
 	for _, h := range []string{hash(Dense, 10, "m"), hash(Dense, 5, "m"), hash(Dense, 10, "other"), hash(Sparse, 10, "m"), hash(Hybrid, 10, "m"),
-		hash("hybrid rrf", 10, "m"), hash(HybridLate, 10, "m"), hash("hybrid-late rrf", 10, "m")} {
+		hash("hybrid rrf", 10, "m"), hash(HybridLate, 10, "m"), hash(HybridRerank, 10, "m"), hash("hybrid-late rrf", 10, "m")} {
 		require.Len(t, h, 16)
 		require.False(t, seen[h], "two plans share the hash %s", h)
 		seen[h] = true
@@ -71,7 +73,7 @@ func TestPlanRefusals(t *testing.T) {
 		"dense has nothing to fuse":  {Strategy: Dense, Fusion: RRF},
 		"sparse has nothing to fuse": {Strategy: Sparse, Fusion: Score},
 	} {
-		_, err := newPlan(r, "m", "english")
+		_, err := newPlan(r, models{"m", "x"}, "english")
 		require.ErrorIs(t, err, store.ErrInvalid)
 		require.ErrorContains(t, err, want)
 	}

@@ -43,7 +43,8 @@ type Result struct {
 	Legs     map[string]LegRank
 }
 
-// LegRank is a result's 1-based rank and score in one leg, or in late interaction.
+// LegRank is a result's 1-based rank and score in one leg, in late interaction
+// ("late"), or of the cross-encoder ("rerank").
 type LegRank struct {
 	Rank  int
 	Score float64

@@ -27,6 +27,9 @@ var (
 	ErrBehind  = errors.New("the write is stored but not searchable yet")
 )
 
+// ErrOtherModel says that what is stored cannot be searched with this embedder.
+var ErrOtherModel = errors.New("documents were embedded by another model or precision; start with the settings model and precision they were written with, or ingest them into an empty data directory")
+
 // OpenIndex opens the index of a collection. It returns an empty one (Applied
 // 0) where what was there cannot be used, or is not wanted (fresh).
 type OpenIndex func(c store.Collection, fresh bool) (index.Index, error)
@@ -36,6 +39,7 @@ type OpenIndex func(c store.Collection, fresh bool) (index.Index, error)
 // published together, so that a search sees one epoch of both.
 type Serving struct {
 	store store.Store
+	model string
 	open  OpenIndex
 	log   *slog.Logger
 
@@ -64,13 +68,16 @@ type collection struct {
 
 // NewServing opens every collection, catches up with the store and follows it
 // until Close.
-func NewServing(ctx context.Context, st store.Store, open OpenIndex, log *slog.Logger) (*Serving, error) {
-	return newServing(ctx, st, open, log, epochsPerFlush)
+//
+// model is the digest of the embedder: documents embedded by another are
+// ErrOtherModel, since no query vector could be compared with theirs.
+func NewServing(ctx context.Context, st store.Store, model string, open OpenIndex, log *slog.Logger) (*Serving, error) {
+	return newServing(ctx, st, model, open, log, epochsPerFlush)
 }
 
-func newServing(ctx context.Context, st store.Store, open OpenIndex, log *slog.Logger, epochsPerFlush uint64) (*Serving, error) {
+func newServing(ctx context.Context, st store.Store, model string, open OpenIndex, log *slog.Logger, epochsPerFlush uint64) (*Serving, error) {
 	s := &Serving{
-		store: st, open: open, log: log, epochsPerFlush: epochsPerFlush,
+		store: st, model: model, open: open, log: log, epochsPerFlush: epochsPerFlush,
 		collections: map[uint32]*collection{}, names: map[name]*collection{},
 		done: make(chan struct{}), moved: make(chan struct{}),
 	}
@@ -132,13 +139,13 @@ func (s *Serving) openCollections(ctx context.Context, epoch uint64) error {
 }
 
 func (s *Serving) openCollection(ctx context.Context, c store.Collection, epoch uint64) error {
-	ix, err := s.openIndex(ctx, c, epoch)
+	view, err := s.buildView(ctx, c)
 	if err != nil {
 		return err
 	}
-	view, err := s.buildView(ctx, c)
+	ix, err := s.openIndex(ctx, c, epoch)
 	if err != nil {
-		return errors.Join(err, ix.Close())
+		return err
 	}
 	reader, err := ix.Reader()
 	if err != nil {
@@ -184,6 +191,9 @@ func (s *Serving) buildView(ctx context.Context, c store.Collection) (*filter.Vi
 	for record, err := range s.store.Scan(ctx, c.ID, 0) {
 		if err != nil {
 			return nil, fmt.Errorf("reading access rows: %w", err)
+		}
+		if record.Model != s.model {
+			return nil, fmt.Errorf("%w: document %q", ErrOtherModel, record.Key)
 		}
 		changes = append(changes, filter.Change{Ordinal: record.Ordinal, Access: record.Access})
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"sync"
 	"testing"
 	"time"
@@ -321,4 +322,19 @@ func TestServingAfterACrash(t *testing.T) {
 		h.open()
 		require.Equal(t, want, h.answers(), "round %d", round)
 	}
+}
+
+// Vectors of two models are never compared: the daemon says so at its start.
+func TestDocumentsOfAnotherModelAreRefused(t *testing.T) {
+	h := newHouse(t)
+	h.write("a", readable(), "harbour")
+	h.close()
+
+	_, err := NewServing(t.Context(), h.store, "another/1", h.openIndex, slog.New(slog.DiscardHandler))
+	require.ErrorIs(t, err, ErrOtherModel)
+	require.ErrorContains(t, err, `document "a"`)
+	require.ErrorContains(t, err, "precision")
+
+	h.open()
+	require.Len(t, h.search(person("me"), Hybrid, "harbour", 5).Results, 1)
 }

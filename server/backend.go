@@ -6,6 +6,7 @@ import (
 
 	"sluice/filter"
 	"sluice/gpu"
+	"sluice/model/tokenizer"
 	"sluice/retrieve"
 	"sluice/store"
 )
@@ -21,6 +22,9 @@ var ErrUnavailable = errors.New("temporarily unavailable")
 //	store.ErrInvalid                         400; its text is shown to the caller and says what to do
 //	store.ErrSettingsDiffer,
 //	store.ErrTooManyRows                     409
+//	gpu.TooLongError                         413
+//	tokenizer.ErrUnknownID,
+//	model.ErrUnknownPrompt                   400
 //	gpu.ErrOverloaded                        429, with the drain time of a gpu.OverloadedError
 //	gpu.ErrDevice, gpu.ErrClosed,
 //	ErrUnavailable, retrieve.ErrBehind       503
@@ -50,6 +54,8 @@ type Backend interface {
 
 	Embed(ctx context.Context, r gpu.Request) ([]gpu.Embedding, error)
 	Info() gpu.Info
+	Tokenizer() *tokenizer.Tokenizer // of the embedding model
+	Reranker() gpu.Reranker          // nil: there is none
 	// Ready reports why requests could not be served now.
 	Ready(ctx context.Context) error
 }

@@ -14,6 +14,8 @@ import (
 	"sluice/client"
 	"sluice/filter"
 	"sluice/gpu"
+	"sluice/model"
+	"sluice/model/tokenizer"
 	"sluice/retrieve"
 	"sluice/server/identity"
 	"sluice/store"
@@ -54,6 +56,7 @@ func (f *failure) retryable() bool {
 // failureOf decides what the caller is told of an error.
 func failureOf(err error) *failure {
 	var f *failure
+	var long *gpu.TooLongError
 	switch {
 	case errors.As(err, &f):
 		return f
@@ -71,6 +74,10 @@ func failureOf(err error) *failure {
 		return failf(fasthttp.StatusConflict, "%s; settings are fixed at creation", store.ErrSettingsDiffer)
 	case errors.Is(err, store.ErrTooManyRows):
 		return failf(fasthttp.StatusConflict, "%s", store.ErrTooManyRows)
+	case errors.As(err, &long):
+		return failf(fasthttp.StatusRequestEntityTooLarge, "inputs: %s; shorten it, or send truncate: true", long)
+	case errors.Is(err, tokenizer.ErrUnknownID), errors.Is(err, model.ErrUnknownPrompt):
+		return failf(fasthttp.StatusBadRequest, "%s", shortened(err.Error()))
 	case errors.Is(err, gpu.ErrOverloaded):
 		return overloaded(err)
 	case errors.Is(err, gpu.ErrDevice), errors.Is(err, gpu.ErrClosed), errors.Is(err, ErrUnavailable):

@@ -10,6 +10,7 @@ import (
 
 	"sluice/filter"
 	"sluice/gpu"
+	"sluice/model/tokenizer"
 	"sluice/retrieve"
 	"sluice/store"
 )
@@ -26,6 +27,9 @@ type fake struct {
 	onSearch func(ctx context.Context, r retrieve.Request) error
 	onEmbed  func(texts []string) error
 	notReady error
+
+	models   *gpu.Scheduler // nil: made-up vectors
+	reranker gpu.Reranker
 }
 
 func newFake() *fake {
@@ -173,19 +177,34 @@ func (f *fake) Search(ctx context.Context, r retrieve.Request) (retrieve.Respons
 	return response, nil
 }
 
-func (f *fake) Embed(_ context.Context, r gpu.Request) ([]gpu.Embedding, error) {
+func (f *fake) Embed(ctx context.Context, r gpu.Request) ([]gpu.Embedding, error) {
+	if f.models != nil {
+		return f.models.Embed(ctx, r)
+	}
 	if f.onEmbed != nil {
 		if err := f.onEmbed(r.Texts); err != nil {
 			return nil, err
 		}
 	}
-	all := make([]gpu.Embedding, len(r.Texts))
+	all := make([]gpu.Embedding, len(r.Texts)+len(r.IDs))
+	for i, ids := range r.IDs {
+		all[i] = gpu.Embedding{Vector: []float32{float32(len(ids)), 4, 0}, Norm: 1, Tokens: len(ids)}
+	}
 	for i, t := range r.Texts {
 		all[i] = gpu.Embedding{Vector: []float32{float32(len(t)), -0.5, 1e-7}, Tokens: 3, Truncated: len(t) > 20}
 	}
 	return all, nil
 }
 
-func (f *fake) Info() gpu.Info { return gpu.Info{Model: "tiny", Dimensions: 3, MaxTokens: 16} }
+func (f *fake) Info() gpu.Info {
+	if f.models != nil {
+		return f.models.Info()
+	}
+	return gpu.Info{Model: "tiny", Dimensions: 3, MaxTokens: 16}
+}
+
+func (f *fake) Tokenizer() *tokenizer.Tokenizer { return f.models.Tokenizer() }
+
+func (f *fake) Reranker() gpu.Reranker { return f.reranker }
 
 func (f *fake) Ready(context.Context) error { return f.notReady }

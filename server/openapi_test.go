@@ -15,8 +15,6 @@ import (
 	"sluice/server/identity"
 )
 
-type object = map[string]any
-
 func openAPIDocument(t *testing.T) object {
 	t.Helper()
 	d := start(t)
@@ -71,9 +69,14 @@ func TestOpenAPIHasTheRoutes(t *testing.T) {
 			want = append(want, "query "+q)
 		}
 		require.ElementsMatch(t, want, parameters(document, operation), r.pattern)
-		require.Equal(t, r.openAI, strings.Contains(jsonOf(t, at(operation, "responses", "default")), "EmbeddingError"))
+		require.Contains(t, jsonOf(t, at(operation, "responses", "default")), `/`+errorTypes[r.dialect]+`"`, r.pattern)
 	}
 	require.Empty(t, described, "operations without a route")
+}
+
+// errorTypes name the bodies of errors, each a schema or a response of that name.
+var errorTypes = map[dialect]string{
+	own: "Problem", openAIDialect: "EmbeddingError", teiDialect: "InferenceError", jinaDialect: "JinaError", cohereDialect: "CohereError",
 }
 
 func parameters(document, operation object) []string {
@@ -101,6 +104,17 @@ var wireTypes = []any{
 	client.CollectionSettings{}, client.Collection{}, client.Document{}, client.WriteResult{}, client.AccessPatch{},
 	client.Listing{}, client.SearchRequest{}, client.SearchResponse{}, client.Problem{}, client.Status{},
 	client.EmbeddingRequest{}, client.EmbeddingResponse{}, client.EmbeddingError{},
+	client.EmbedRequest{}, client.EmbedAllRequest{}, client.SimilarityRequest{}, client.RankRequest{}, client.Rank{},
+	client.PredictRequest{}, client.Prediction{}, client.TokenizeRequest{}, client.Token{}, client.DecodeRequest{},
+	client.ModelInfo{}, client.InferenceError{},
+	client.JinaRerankRequest{}, client.JinaRerankResponse{}, client.JinaError{},
+	client.CohereRerankRequest{}, client.CohereRerankResponse{}, client.CohereError{},
+}
+
+// forms are the types with several forms on the wire, and how many those are.
+var forms = map[reflect.Type]int{
+	reflect.TypeFor[client.Vector](): 2, reflect.TypeFor[client.Texts](): 2, reflect.TypeFor[client.TokenIDs](): 2,
+	reflect.TypeFor[client.JinaDocument](): 2, reflect.TypeFor[client.PredictInputs](): 3, reflect.TypeFor[client.Inputs](): 4,
 }
 
 // The document's schemas are the wire types: names, kinds and what is required.
@@ -129,8 +143,9 @@ func compareType(t *testing.T, schemas object, seen map[string]bool, typ reflect
 	seen[typ.Name()] = true
 	schema := at(schemas, typ.Name())
 	require.NotNil(t, schema, typ.Name())
-	if typ == reflect.TypeFor[client.Vector]() {
-		return // its two forms have a test of their own
+	if n, several := forms[typ]; several {
+		require.Len(t, schema["oneOf"], n, typ.Name()) // the forms have tests of their own
+		return
 	}
 	require.Equal(t, false, schema["additionalProperties"], typ.Name())
 	properties := at(schema, "properties")
@@ -164,8 +179,8 @@ func compareProperty(t *testing.T, schemas object, seen map[string]bool, where s
 	case typ == reflect.TypeFor[json.RawMessage]():
 		require.Contains(t, property["type"], "null", where) // any JSON; null means something
 	case typ == reflect.TypeFor[client.Texts]():
-		require.Len(t, property["oneOf"], 2, where)
-	case typ.Kind() == reflect.Struct:
+		require.Len(t, property["oneOf"], forms[typ], where)
+	case typ.Kind() == reflect.Struct, typ == reflect.TypeFor[client.TokenIDs]():
 		require.Equal(t, "#/components/schemas/"+typ.Name(), property["$ref"], where)
 		compareType(t, schemas, seen, typ)
 	case typ.Kind() == reflect.Slice:
@@ -182,7 +197,8 @@ func compareProperty(t *testing.T, schemas object, seen map[string]bool, where s
 }
 
 var kinds = map[reflect.Kind]string{
-	reflect.String: "string", reflect.Bool: "boolean", reflect.Int: "integer", reflect.Uint32: "integer", reflect.Float64: "number",
+	reflect.String: "string", reflect.Bool: "boolean", reflect.Int: "integer", reflect.Int32: "integer", reflect.Uint32: "integer",
+	reflect.Float32: "number", reflect.Float64: "number",
 }
 
 func hasType(schema object, name string) bool {

@@ -198,10 +198,17 @@ func (q *request) fail(err error) {
 		q.http.SetConnectionClose()
 		linger(q.http.Conn())
 	}
-	writeFailure(q.http, f, q.route != nil && q.route.openAI)
+	writeFailure(q.http, f, q.dialect(), q.id)
 }
 
-func writeFailure(c *fasthttp.RequestCtx, f *failure, openAI bool) {
+func (q *request) dialect() dialect {
+	if q.route == nil {
+		return own
+	}
+	return q.route.dialect
+}
+
+func writeFailure(c *fasthttp.RequestCtx, f *failure, d dialect, requestID string) {
 	header := &c.Response.Header
 	if f.retryable() {
 		header.Set("Retry-After", f.retryAfter())
@@ -209,15 +216,12 @@ func writeFailure(c *fasthttp.RequestCtx, f *failure, openAI bool) {
 	if f.status == fasthttp.StatusUnauthorized {
 		header.Set("WWW-Authenticate", `Bearer realm="sluice"`)
 	}
-	contentType, body := "application/problem+json", any(f.problem())
-	if openAI {
-		contentType, body = "application/json", openAIError(f)
-	}
+	contentType, body := d.body(f, requestID)
 	text, err := json.Marshal(body)
 	if err != nil { // strings and numbers only
 		panic(err)
 	}
-	c.SetStatusCode(f.status)
+	c.SetStatusCode(d.status(f))
 	c.SetContentType(contentType)
 	c.SetBody(text)
 }

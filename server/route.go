@@ -21,7 +21,7 @@ type route struct {
 	role    identity.Role
 	open    bool     // no identity needed
 	probe   bool     // not counted against the admission limit
-	openAI  bool     // errors in OpenAI's shape
+	dialect dialect  // of its errors
 	small   bool     // bodies of at most maxSmallBody
 	query   []string // allowed query parameters
 	serve   func(*Server, *request) error
@@ -45,7 +45,18 @@ func routes() []route {
 		{method: "DELETE", pattern: document, role: identity.Write, serve: (*Server).deleteDocument},
 		{method: "PATCH", pattern: document + "/access", role: identity.Write, serve: (*Server).patchAccess},
 		{method: "POST", pattern: collection + "/search", role: identity.Read, small: true, serve: (*Server).search},
-		{method: "POST", pattern: "/v1/embeddings", role: identity.Read, openAI: true, serve: (*Server).embeddings},
+		{method: "POST", pattern: "/v1/embeddings", role: identity.Read, dialect: openAIDialect, serve: (*Server).embeddings},
+		{method: "POST", pattern: "/", role: identity.Read, dialect: teiDialect, serve: (*Server).teiEmbed},
+		{method: "POST", pattern: "/embed", role: identity.Read, dialect: teiDialect, serve: (*Server).teiEmbed},
+		{method: "POST", pattern: "/embed_all", role: identity.Read, dialect: teiDialect, serve: (*Server).teiEmbedAll},
+		{method: "POST", pattern: "/similarity", role: identity.Read, dialect: teiDialect, serve: (*Server).teiSimilarity},
+		{method: "POST", pattern: "/rerank", role: identity.Read, dialect: teiDialect, serve: (*Server).teiRerank},
+		{method: "POST", pattern: "/predict", role: identity.Read, dialect: teiDialect, serve: (*Server).teiPredict},
+		{method: "POST", pattern: "/tokenize", role: identity.Read, dialect: teiDialect, serve: (*Server).teiTokenize},
+		{method: "POST", pattern: "/decode", role: identity.Read, dialect: teiDialect, serve: (*Server).teiDecode},
+		{method: "GET", pattern: "/info", role: identity.Read, dialect: teiDialect, serve: (*Server).teiInfo},
+		{method: "POST", pattern: "/v1/rerank", role: identity.Read, dialect: jinaDialect, serve: (*Server).jinaRerank},
+		{method: "POST", pattern: "/v2/rerank", role: identity.Read, dialect: cohereDialect, serve: (*Server).cohereRerank},
 		{method: "GET", pattern: "/healthz", open: true, probe: true, serve: (*Server).healthz},
 		{method: "GET", pattern: "/readyz", open: true, probe: true, serve: (*Server).readyz},
 		{method: "GET", pattern: "/metrics", role: identity.Admin, probe: true, serve: (*Server).getMetrics},

@@ -32,6 +32,7 @@ type Options struct {
 	Demo       bool // say so in every response
 	Log        *slog.Logger
 	Registry   *prometheus.Registry
+	Version    string // of the build, for /info
 }
 
 // Server answers HTTP requests.
@@ -40,6 +41,7 @@ type Server struct {
 	identities *identity.Authenticator
 	limits     config.Limits
 	demo       bool
+	version    string
 	log        *slog.Logger
 	metrics    *metrics
 	router     router
@@ -60,6 +62,7 @@ func New(o Options) *Server {
 		identities: o.Identities,
 		limits:     o.Limits,
 		demo:       o.Demo,
+		version:    o.Version,
 		log:        o.Log,
 		metrics:    newMetrics(o.Registry),
 		router:     newRouter(routes()),
@@ -134,7 +137,7 @@ func (s *Server) handleUnreadable(c *fasthttp.RequestCtx, err error) {
 	case errors.Is(err, os.ErrDeadlineExceeded):
 		f = failf(fasthttp.StatusRequestTimeout, "the request did not arrive within limits.read_timeout")
 	}
-	writeFailure(c, f, false)
+	writeFailure(c, f, own, "")
 	s.metrics.inFlight.Inc()
 	s.metrics.observe("unmatched", "", f.status, 0)
 }

@@ -7,6 +7,7 @@ import (
 	"sluice/filter"
 	"sluice/gpu"
 	"sluice/ingest"
+	"sluice/model/tokenizer"
 	"sluice/retrieve"
 	"sluice/server"
 	"sluice/store"
@@ -17,6 +18,7 @@ type backend struct {
 	engine   *retrieve.Engine
 	writer   *ingest.Writer
 	embedder *gpu.Scheduler
+	reranker gpu.Reranker // nil: none
 	serving  *retrieve.Serving
 }
 
@@ -68,6 +70,10 @@ func (b *backend) Embed(ctx context.Context, r gpu.Request) ([]gpu.Embedding, er
 }
 
 func (b *backend) Info() gpu.Info { return b.embedder.Info() }
+
+func (b *backend) Tokenizer() *tokenizer.Tokenizer { return b.embedder.Tokenizer() }
+
+func (b *backend) Reranker() gpu.Reranker { return b.reranker }
 
 func (b *backend) Ready(context.Context) error {
 	return errors.Join(b.serving.Ready(), b.embedder.Ready())

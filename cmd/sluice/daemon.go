@@ -36,6 +36,7 @@ type daemon struct {
 	log      *slog.Logger
 	store    *pebble.Store
 	embedder *gpu.Scheduler
+	reranker gpu.Reranker // nil: none
 	serving  *retrieve.Serving
 	server   *server.Server
 	registry *prometheus.Registry
@@ -58,10 +59,10 @@ func (d *daemon) open(ctx context.Context) (err error) {
 	if err := d.loadPolicies(ctx); err != nil {
 		return err
 	}
-	if err := d.openEmbedder(ctx); err != nil {
+	if err := d.openModels(ctx); err != nil {
 		return err
 	}
-	if d.serving, err = retrieve.NewServing(ctx, d.store, d.openIndex, d.log); err != nil {
+	if d.serving, err = retrieve.NewServing(ctx, d.store, d.embedder.Info().Digest, d.openIndex, d.log); err != nil {
 		return err
 	}
 	return d.openServer(ctx)
@@ -124,17 +125,47 @@ func (d *daemon) reload(ctx context.Context) error {
 	return d.serving.Await(ctx, epoch)
 }
 
-func (d *daemon) openEmbedder(ctx context.Context) error {
-	dir, err := modelDir(ctx, d.config.Model)
+// openModels starts the embedder and, if there is one, the reranker beside it.
+func (d *daemon) openModels(ctx context.Context) error {
+	dirs, err := d.modelDirs(ctx)
 	if err != nil {
 		return err
 	}
-	if d.embedder, err = cpu.Open(dir, gpu.Options{Hooks: server.SchedulerHooks(d.registry, d.log)}); err != nil {
+	options := gpu.Options{Hooks: server.SchedulerHooks(d.registry, d.log)}
+	if d.embedder, err = cpu.OpenModels(precision(d.config.Precision), options, dirs...); err != nil {
 		return err
 	}
 	info := d.embedder.Info()
+	if _, embeds := d.embedder.Embedder(info.Model); !embeds {
+		return fmt.Errorf("model: %s is a cross-encoder; name it as reranker, and an embedding model as model", info.Model)
+	}
 	d.log.Info("model loaded", "model", info.Model, "precision", info.Precision, "dimensions", info.Dimensions)
+	if len(dirs) < 2 {
+		return nil
+	}
+	reranker, scores := d.embedder.Reranker(filepath.Base(dirs[1]))
+	if !scores {
+		return fmt.Errorf("reranker: %s is not a cross-encoder: a sequence classifier with one label is expected", dirs[1])
+	}
+	d.reranker = reranker
+	d.log.Info("reranker loaded", "model", reranker.Info().Model, "precision", reranker.Info().Precision)
 	return nil
+}
+
+// modelDirs are the folders of the embedding model and, if there is one, the
+// reranker.
+func (d *daemon) modelDirs(ctx context.Context) (dirs []string, err error) {
+	for _, name := range []string{d.config.Model, d.config.Reranker} {
+		if name == "" {
+			continue
+		}
+		dir, err := modelDir(ctx, name)
+		if err != nil {
+			return nil, err
+		}
+		dirs = append(dirs, dir)
+	}
+	return dirs, nil
 }
 
 // precision is the configured one, where "auto" is the fastest.
@@ -175,15 +206,24 @@ func (d *daemon) openServer(ctx context.Context) error {
 	}
 	d.server = server.New(server.Options{
 		Backend: &backend{
-			engine:   retrieve.NewEngine(d.store, d.serving, d.embedder),
+			engine:   d.engine(),
 			writer:   ingest.NewWriter(d.store, d.embedder, d.serving),
 			embedder: d.embedder,
+			reranker: d.reranker,
 			serving:  d.serving,
 		},
 		Identities: identities, Limits: d.config.Limits, Demo: d.config.Demo.Enabled,
-		Log: d.log, Registry: d.registry,
+		Log: d.log, Registry: d.registry, Version: commit,
 	})
 	return nil
+}
+
+func (d *daemon) engine() *retrieve.Engine {
+	engine := retrieve.NewEngine(d.store, d.serving, d.embedder)
+	if d.reranker != nil {
+		engine.RerankWith(d.reranker, d.config.Limits.RerankTimeout)
+	}
+	return engine
 }
 
 // serve answers on the listener, and the admin listener if there is one, until

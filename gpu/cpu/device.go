@@ -129,7 +129,8 @@ func (d *Device) checkOutput(b *gpu.Batch, out gpu.Output) error {
 		numbers     []float32
 		rows, width int
 	}{
-		{out.Pooled, b.Len(), d.Dimensions()}, {out.Tokens, b.Tokens(), d.Dimensions()}, {out.Logits, b.Len(), d.Labels()},
+		{out.Pooled, b.Len(), d.Dimensions()}, {out.Norms, b.Len(), 1},
+		{out.Tokens, b.Tokens(), d.Dimensions()}, {out.Logits, b.Len(), d.Labels()},
 	} {
 		if o.numbers != nil && len(o.numbers) != o.rows*o.width {
 			return fmt.Errorf("%w: room for %d numbers, want %d × %d", ErrInput, len(o.numbers), o.rows, o.width)

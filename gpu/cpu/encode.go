@@ -118,7 +118,7 @@ func (d *Device) finish(offsets []int, out gpu.Output) {
 	d.team.run(len(offsets)-1, func(worker, s int) {
 		x := d.ws.x[offsets[s]*hidden : offsets[s+1]*hidden]
 		d.norm(x, d.encoder.Final)
-		d.head.write(out, s, offsets[s], hidden, x, &d.ws.workers[worker].head)
+		d.head.write(out, s, offsets[s], x, &d.ws.workers[worker].head)
 	})
 }
 

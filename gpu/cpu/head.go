@@ -12,6 +12,7 @@ type head struct {
 	kernels     *simd.Set
 	pooling     model.Pooling
 	projections []stage
+	hidden      int
 	dimensions  int
 
 	labels      int // 0: there is no classifier
@@ -34,7 +35,7 @@ type headScratch struct {
 }
 
 func newHead(m *model.Model, kernels *simd.Set) *head {
-	h := &head{kernels: kernels, pooling: m.Pooling, dimensions: m.Dimensions(), epsilon: m.Config.Epsilon}
+	h := &head{kernels: kernels, pooling: m.Pooling, hidden: m.Config.Hidden, dimensions: m.Dimensions(), epsilon: m.Config.Epsilon}
 	h.projections = make([]stage, len(m.Projections))
 	for i, p := range m.Projections {
 		h.projections[i].set(p.Dense, p.Activation, kernels)
@@ -54,31 +55,34 @@ func (s *stage) set(d model.Dense, a model.Activation, kernels *simd.Set) {
 
 // write fills out for sequence i, whose tokens begin at first, and whose last
 // hidden states are x.
-func (h *head) write(out gpu.Output, i, first, hidden int, x []float32, w *headScratch) {
+func (h *head) write(out gpu.Output, i, first int, x []float32, w *headScratch) {
 	if out.Tokens != nil {
-		copy(out.Tokens[first*hidden:], x)
+		copy(out.Tokens[first*h.hidden:], x)
 	}
 	if out.Pooled != nil {
-		h.embed(out.Pooled[i*h.dimensions:][:h.dimensions], x, hidden, w)
+		norm := h.embed(out.Pooled[i*h.dimensions:][:h.dimensions], x, w)
+		if out.Norms != nil {
+			out.Norms[i] = norm
+		}
 	}
 	if out.Logits != nil {
-		h.classify(out.Logits[i*h.labels:][:h.labels], x, hidden, w)
+		h.classify(out.Logits[i*h.labels:][:h.labels], x, w)
 	}
 }
 
-// embed pools, projects and normalises.
-func (h *head) embed(v, x []float32, hidden int, w *headScratch) {
-	w.a = grow(w.a, hidden)
+// embed pools, projects and normalises, and returns the length before that.
+func (h *head) embed(v, x []float32, w *headScratch) (norm float32) {
+	w.a = grow(w.a, h.hidden)
 	h.pool(w.a, x, h.pooling)
 	for i := range h.projections {
 		h.apply(&h.projections[i], w)
 	}
 	copy(v, w.a)
-	ref.Normalize(v)
+	return float32(ref.Normalize(v))
 }
 
-func (h *head) classify(logits, x []float32, hidden int, w *headScratch) {
-	w.a = grow(w.a, hidden)
+func (h *head) classify(logits, x []float32, w *headScratch) {
+	w.a = grow(w.a, h.hidden)
 	h.pool(w.a, x, h.headPooling)
 	h.apply(&h.dense, w)
 	if h.norm.Gain != nil {

@@ -226,7 +226,7 @@ func (w *lane) finish(s *stream, offsets []int, sequences span, first int, out g
 	hidden := w.device.config.Hidden
 	for i := sequences.from; i < sequences.to; i++ {
 		x := s.x[(offsets[i]-first)*hidden : (offsets[i+1]-first)*hidden]
-		w.device.head.write(out, i, offsets[i], hidden, x, &w.head)
+		w.device.head.write(out, i, offsets[i], x, &w.head)
 	}
 }
 

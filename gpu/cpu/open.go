@@ -16,21 +16,49 @@ func Open(dir string, o gpu.Options) (*gpu.Scheduler, error) {
 // OpenPrecision loads the model in dir with its tokenizer and starts an
 // embedder on all cores. Close ends it.
 func OpenPrecision(dir string, p Precision, o gpu.Options) (*gpu.Scheduler, error) {
+	return OpenModels(p, o, dir)
+}
+
+// OpenModels is OpenPrecision for several models, which share the cores. The
+// scheduler is the Embedder of the first.
+func OpenModels(p Precision, o gpu.Options, dirs ...string) (*gpu.Scheduler, error) {
+	var models []gpu.Served
+	for _, dir := range dirs {
+		m, err := load(dir, p)
+		if err != nil {
+			return nil, errors.Join(err, closeAll(models))
+		}
+		models = append(models, m)
+	}
+	s, err := gpu.NewScheduler(o, models...)
+	if err != nil {
+		return nil, errors.Join(err, closeAll(models))
+	}
+	return s, nil
+}
+
+func load(dir string, p Precision) (gpu.Served, error) {
 	m, err := model.Load(dir)
 	if err != nil {
-		return nil, err
+		return gpu.Served{}, err
 	}
 	t, err := tokenizer.Load(m.Tokenizer)
 	if err != nil {
-		return nil, err
+		return gpu.Served{}, err
 	}
 	device, err := NewPrecision(m, 0, p)
 	if err != nil {
-		return nil, err
+		return gpu.Served{}, err
 	}
-	s, err := gpu.NewScheduler(o, gpu.Served{Model: m, Tokenizer: t, Devices: []gpu.Device{device}})
-	if err != nil {
-		return nil, errors.Join(err, device.Close())
+	return gpu.Served{Model: m, Tokenizer: t, Devices: []gpu.Device{device}}, nil
+}
+
+func closeAll(models []gpu.Served) error {
+	var all []error
+	for _, m := range models {
+		for _, d := range m.Devices {
+			all = append(all, d.Close())
+		}
 	}
-	return s, nil
+	return errors.Join(all...)
 }

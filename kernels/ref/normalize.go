@@ -2,17 +2,20 @@ package ref
 
 import "math"
 
-// Normalize scales v to unit length. A zero vector stays zero.
-func Normalize(v []float32) {
+// Normalize scales v to unit length, and returns the length that it had. A
+// zero vector stays zero.
+func Normalize(v []float32) (length float64) {
 	var squares float64
 	for _, x := range v {
 		squares += float64(x) * float64(x)
 	}
 	if squares == 0 {
-		return
+		return 0
 	}
-	scale := 1 / math.Sqrt(squares)
+	length = math.Sqrt(squares)
+	scale := 1 / length
 	for i, x := range v {
 		v[i] = float32(float64(x) * scale)
 	}
+	return length
 }

@@ -14,7 +14,8 @@ type Config struct {
 	AdminListen string `yaml:"admin_listen" doc:"Address of /metrics and /debug/pprof, without authentication: keep it private. \"off\" turns it off."`
 	Data        string `yaml:"data" doc:"Directory of the store and the index. One process at a time."`
 	Model       string `yaml:"model" doc:"Embedding model: a name that 'sluice model pull' knows, or a directory."`
-	Precision   string `yaml:"precision" doc:"Arithmetic of the model: f32, bf16, int8, or auto for the fastest on this CPU. Vectors of different precisions do not mix: what one has embedded, another refuses to serve."`
+	Reranker    string `yaml:"reranker" doc:"Cross-encoder for the rerank calls and the strategy hybrid-rerank: a name that 'sluice model pull' knows, or a directory. Empty: none; the calls say so, and hybrid-rerank answers are marked as degraded."`
+	Precision   string `yaml:"precision" doc:"Arithmetic of the models: f32, bf16, int8, or auto for the fastest on this CPU. Vectors of different precisions do not mix: what one has embedded, another refuses to serve."`
 	Policies    string `yaml:"policies" doc:"Directory of Cedar policies (*.cedar) and their schema. Empty: readers alone decide, within the tenant."`
 	Limits      Limits `yaml:"limits" doc:"Bounds on what one client can cost."`
 	Auth        Auth   `yaml:"auth" doc:"Who may ask. At least one of jwt and api_keys, unless the daemon runs with --demo."`
@@ -30,6 +31,7 @@ type Limits struct {
 	ConcurrentRequests int           `yaml:"concurrent_requests" doc:"Requests worked on at the same time; one more is answered with 429."`
 	BulkConcurrency    int           `yaml:"bulk_concurrency" doc:"Documents of one NDJSON body worked on at the same time. Lines with the same key are always applied in order."`
 	RequestTimeout     time.Duration `yaml:"request_timeout" doc:"Deadline of a request, or of one document of an NDJSON body; past it the answer is 504."`
+	RerankTimeout      time.Duration `yaml:"rerank_timeout" doc:"How long the cross-encoder may take within a search; past it the answer is that of hybrid, marked as degraded."`
 	ReadTimeout        time.Duration `yaml:"read_timeout" doc:"Time in which a request, or one line of an NDJSON body, must arrive."`
 	DrainTimeout       time.Duration `yaml:"drain_timeout" doc:"On shutdown, how long requests in flight may go on."`
 }
@@ -111,6 +113,7 @@ func Default() Config {
 			ConcurrentRequests: 256,
 			BulkConcurrency:    4,
 			RequestTimeout:     30 * time.Second,
+			RerankTimeout:      3 * time.Second,
 			ReadTimeout:        30 * time.Second,
 			DrainTimeout:       20 * time.Second,
 		},

@@ -80,6 +80,7 @@ func (l Limits) validate() error {
 		positive("limits.concurrent_requests", int64(l.ConcurrentRequests)),
 		positive("limits.bulk_concurrency", int64(l.BulkConcurrency)),
 		positive("limits.request_timeout", int64(l.RequestTimeout)),
+		positive("limits.rerank_timeout", int64(l.RerankTimeout)),
 		positive("limits.read_timeout", int64(l.ReadTimeout)),
 		positive("limits.drain_timeout", int64(l.DrainTimeout)),
 	)

@@ -9,8 +9,8 @@ import (
 	"sluice/gpu"
 )
 
-const maxInputs = 2048 // as OpenAI's
-
+// embeddings is OpenAI's POST /v1/embeddings. A text that is longer than the
+// model takes is cut, and its item says so.
 func (s *Server) embeddings(q *request) error {
 	var body client.EmbeddingRequest
 	if err := q.readJSON(&body); err != nil {
@@ -19,7 +19,7 @@ func (s *Server) embeddings(q *request) error {
 	if err := checkEmbedding(body, s.backend.Info()); err != nil {
 		return err
 	}
-	embeddings, err := s.backend.Embed(q.ctx, gpu.Request{Texts: body.Input, Priority: priorityOf(body.Input)})
+	embeddings, err := s.embed(q, embedRequest{inputs: body.Input, dimensions: body.Dimensions})
 	if err != nil {
 		return err
 	}
@@ -27,24 +27,17 @@ func (s *Server) embeddings(q *request) error {
 	return q.reply(fasthttp.StatusOK, embeddingResponseOf(embeddings, body))
 }
 
-// priorityOf takes one text for a query and several for documents.
-func priorityOf(texts []string) gpu.Priority {
-	if len(texts) == 1 {
-		return gpu.Interactive
-	}
-	return gpu.Bulk
-}
-
 func checkEmbedding(body client.EmbeddingRequest, info gpu.Info) error {
+	in := body.Input
 	switch {
 	case body.Model != info.Model:
 		return failf(fasthttp.StatusNotFound, "model: this daemon serves %q and no other", info.Model)
-	case len(body.Input) == 0 || len(body.Input) > maxInputs:
+	case in.Len() == 0 || in.Len() > maxInputs:
 		return badRequest("input: 1 to %d texts are expected", maxInputs)
-	case slices.Contains(body.Input, ""):
-		return badRequest("input: text %d is empty", slices.Index(body.Input, ""))
-	case body.Dimensions != 0 && body.Dimensions != info.Dimensions:
-		return badRequest("dimensions: the model has %d and no other", info.Dimensions)
+	case slices.Contains(in.Texts, ""):
+		return badRequest("input: text %d is empty", slices.Index(in.Texts, ""))
+	case slices.ContainsFunc(in.IDs, func(ids []int32) bool { return len(ids) == 0 }):
+		return badRequest("input: a list of token ids is empty")
 	case body.EncodingFormat != "" && body.EncodingFormat != "float" && body.EncodingFormat != "base64":
 		return badRequest("encoding_format: float or base64 is expected")
 	default:
@@ -65,20 +58,4 @@ func embeddingResponseOf(embeddings []gpu.Embedding, body client.EmbeddingReques
 	}
 	response.Usage.TotalTokens = response.Usage.PromptTokens
 	return response
-}
-
-// openAIError is a failure in the shape that OpenAI's clients read.
-func openAIError(f *failure) client.EmbeddingError {
-	kind, code := "invalid_request_error", (*string)(nil)
-	switch {
-	case f.status == fasthttp.StatusUnauthorized:
-		code = new("invalid_api_key")
-	case f.status == fasthttp.StatusNotFound:
-		code = new("model_not_found")
-	case f.status == fasthttp.StatusTooManyRequests:
-		kind, code = "requests", new("rate_limit_exceeded")
-	case f.status >= 500:
-		kind = "server_error"
-	}
-	return client.EmbeddingError{Error: client.EmbeddingErrorDetail{Message: f.detail, Type: kind, Code: code}}
 }

@@ -18,7 +18,7 @@ func TestEmbeddings(t *testing.T) {
 	want := [][]float32{{1, -0.5, 1e-7}, {24, -0.5, 1e-7}}
 	for _, format := range []string{"", "float", "base64"} {
 		r, err := d.as("alice").Embed(context.Background(), client.EmbeddingRequest{
-			Input: client.Texts{"a", "this one is cut at its end"[:24]}, Model: "tiny", EncodingFormat: format,
+			Input: client.Inputs{Texts: []string{"a", "this one is cut at its end"[:24]}}, Model: "tiny", EncodingFormat: format,
 		})
 		require.NoError(t, err)
 		require.Equal(t, "list", r.Object)
@@ -53,12 +53,15 @@ func TestEmbeddingErrors(t *testing.T) {
 		"empty list":    {`{"input":[],"model":"tiny"}`, 400, "1 to 2048 texts"},
 		"too many":      {`{"input":["a"` + strings.Repeat(`,"a"`, 2048) + `],"model":"tiny"}`, 400, "1 to 2048 texts"},
 		"empty text":    {`{"input":["a",""],"model":"tiny"}`, 400, "text 1 is empty"},
-		"null text":     {`{"input":["a",null],"model":"tiny"}`, 400, "a string or a list of strings"},
+		"null text":     {`{"input":["a",null],"model":"tiny"}`, 400, "a string, a list of strings"},
 		"null":          {`{"input":null,"model":"tiny"}`, 400, ""},
-		"tokens":        {`{"input":[1,2],"model":"tiny"}`, 400, "a string or a list of strings"},
-		"object":        {`{"input":{"a":1},"model":"tiny"}`, 400, "a string or a list of strings"},
+		"mixed":         {`{"input":["a",2],"model":"tiny"}`, 400, "a string, a list of strings"},
+		"fractions":     {`{"input":[1.5],"model":"tiny"}`, 400, "a string, a list of strings"},
+		"null id":       {`{"input":[[1,null]],"model":"tiny"}`, 400, "a string, a list of strings"},
+		"no ids":        {`{"input":[[]],"model":"tiny"}`, 400, "token ids is empty"},
+		"object":        {`{"input":{"a":1},"model":"tiny"}`, 400, "a string, a list of strings"},
 		"format":        {`{"input":"a","model":"tiny","encoding_format":"int8"}`, 400, "float or base64"},
-		"dimensions":    {`{"input":"a","model":"tiny","dimensions":2}`, 400, "the model has 3"},
+		"dimensions":    {`{"input":"a","model":"tiny","dimensions":4}`, 400, "the model has 1 to 3"},
 		"unknown field": {`{"input":"a","model":"tiny","truncate":true}`, 400, `"truncate"`},
 		"truncated":     {`{"input":"a`, 400, "malformed"},
 		"overload":      {`{"input":"busy","model":"tiny"}`, 429, "later"},
@@ -101,7 +104,7 @@ func requireOpenAIError(t *testing.T, a answer) string {
 func TestLargestEmbeddingRequest(t *testing.T) {
 	d := start(t)
 	r, err := d.as("alice").Embed(context.Background(), client.EmbeddingRequest{
-		Input: strings.Split(strings.Repeat("a,", 2047)+"a", ","), Model: "tiny",
+		Input: client.Inputs{Texts: strings.Split(strings.Repeat("a,", 2047)+"a", ",")}, Model: "tiny",
 	})
 	require.NoError(t, err)
 	require.Len(t, r.Data, 2048)
