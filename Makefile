@@ -1,5 +1,5 @@
 # Two commands do everything on a fresh machine: `make run` and `make test`.
-.PHONY: run test peers lint build clean help vulncheck cross
+.PHONY: run test peers bench bench-peers lint build clean help vulncheck cross
 
 GO    ?= go
 CACHE ?= $(if $(SLUICE_CACHE),$(SLUICE_CACHE),$(HOME)/.cache/sluice)
@@ -25,9 +25,7 @@ test: build ## Everything: unit and integration tests, races, lint is separate
 # What has concurrency worth racing; the engine's arithmetic is too slow under -race.
 RACED = ./filter/... ./store/... ./index/... ./ingest/... ./retrieve/... ./server/... ./client/...
 
-peers: ## Install the engines that `sluice bench embed --peers` compares with, in .peers
-	python3 -m venv .peers
-	.peers/bin/pip install -q -r bench/peers/requirements.txt
+peers: .peers/ready ## Install the engines that `sluice bench embed --peers` compares with, in .peers
 
 bench: build ## The encoder's own figures
 	bin/sluice bench embed
@@ -37,7 +35,7 @@ bench-peers: build .peers/ready ## The same beside ONNX Runtime and OpenVINO, in
 
 .peers/ready: bench/peers/requirements.txt
 	python3 -m venv .peers
-	.peers/bin/pip install --quiet -r bench/peers/requirements.txt
+	.peers/bin/pip install --quiet -r $<
 	touch $@
 
 lint: ## gofmt, vet, staticcheck
