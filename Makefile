@@ -25,9 +25,7 @@ test: build ## Every test, unit and integration, then the race detector (many mi
 # What has concurrency worth racing; the engine's arithmetic is too slow under -race.
 RACED = ./filter/... ./store/... ./index/... ./ingest/... ./retrieve/... ./server/... ./client/...
 
-peers: ## Install the engines that `sluice bench embed --peers` compares with, in .peers
-	python3 -m venv .peers
-	.peers/bin/pip install -q -r bench/peers/requirements.txt
+peers: .peers/ready ## Install the engines that `sluice bench embed --peers` compares with, in .peers
 
 bench: build ## The encoder's own figures
 	bin/sluice bench embed
@@ -37,7 +35,7 @@ bench-peers: build .peers/ready ## The same beside ONNX Runtime and OpenVINO, in
 
 .peers/ready: bench/peers/requirements.txt
 	python3 -m venv .peers
-	.peers/bin/pip install --quiet -r bench/peers/requirements.txt
+	.peers/bin/pip install --quiet -r $<
 	touch $@
 
 lint: ## gofmt, vet, staticcheck
