@@ -1,14 +1,5 @@
 # Two commands do everything on a fresh machine: `make run` and `make test`.
-clients: $(CLIENTS)/installed ## Published Python clients of the APIs, for their tests
-
-$(CLIENTS)/installed: server/testdata/clients/requirements.txt
-	python3 -m venv $(CLIENTS)
-	$(CLIENTS)/bin/pip install --quiet --disable-pip-version-check -r $<
-	touch $@
-
-test: build ## Every test, unit and integration, then the race detector (many minutes)
-	bin/sluice model pull $(MODEL) >/dev/null
-	@$(MAKE) --no-print-directory clients || echo "without Python the published clients are not tested" >&2
+.PHONY: run test clients peers bench bench-peers lint build clean help vulncheck cross
 
 GO    ?= go
 CACHE ?= $(if $(SLUICE_CACHE),$(SLUICE_CACHE),$(HOME)/.cache/sluice)
