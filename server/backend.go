@@ -2,7 +2,6 @@ package server
 
 import (
 	"context"
-	"errors"
 
 	"sluice/filter"
 	"sluice/gpu"
@@ -10,10 +9,6 @@ import (
 	"sluice/retrieve"
 	"sluice/store"
 )
-
-// ErrUnavailable is wrapped by a Backend when a part that it needs is down for
-// the moment (a worker restarting): the answer is 503 with Retry-After.
-var ErrUnavailable = errors.New("temporarily unavailable")
 
 // Backend is what the server serves. Every method is safe for concurrent use
 // and honours its context. Errors wrap:
@@ -27,7 +22,7 @@ var ErrUnavailable = errors.New("temporarily unavailable")
 //	model.ErrUnknownPrompt                   400
 //	gpu.ErrOverloaded                        429, with the drain time of a gpu.OverloadedError
 //	gpu.ErrDevice, gpu.ErrClosed,
-//	ErrUnavailable, retrieve.ErrBehind       503
+//	retrieve.ErrBehind, retrieve.ErrStopped  503
 //	context.DeadlineExceeded                 504
 //	syscall.ENOSPC                           507
 //

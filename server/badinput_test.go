@@ -196,7 +196,7 @@ func TestBackendErrors(t *testing.T) {
 		err    error
 		status int
 	}{
-		{store.ErrTooManyRows, 409}, {gpu.ErrOverloaded, 429}, {ErrUnavailable, 503}, {gpu.ErrDevice, 503}, {gpu.ErrClosed, 503},
+		{store.ErrTooManyRows, 409}, {gpu.ErrOverloaded, 429}, {retrieve.ErrStopped, 503}, {gpu.ErrDevice, 503}, {gpu.ErrClosed, 503},
 		{context.DeadlineExceeded, 504},
 		{syscall.ENOSPC, 507}, {store.ErrLocked, 500}, {fmt.Errorf("row 17 of tenant rival"), 500},
 	}
