@@ -5,6 +5,7 @@ import (
 
 	"sluice/filter"
 	"sluice/gpu"
+	"sluice/ingest"
 	"sluice/model/tokenizer"
 	"sluice/retrieve"
 	"sluice/store"
@@ -34,7 +35,7 @@ type Backend interface {
 
 	// Write parses, chunks, embeds and commits; a search that starts after it
 	// returns finds the document.
-	Write(ctx context.Context, p filter.Principal, collection string, d Document) (Written, error)
+	Write(ctx context.Context, p filter.Principal, collection string, d ingest.Document) (ingest.Outcome, error)
 	Delete(ctx context.Context, p filter.Principal, collection, key string) error
 	// SetAccess gives change the present row and stores what it returns. When
 	// it returns, no search that starts later sees the document by the old row.
@@ -53,20 +54,4 @@ type Backend interface {
 	Reranker() gpu.Reranker          // nil: there is none
 	// Ready reports why requests could not be served now.
 	Ready(ctx context.Context) error
-}
-
-// Document is one document to write.
-type Document struct {
-	Key    string
-	Title  string // "": the document's own
-	Format string
-	Text   string
-	Access filter.Access
-}
-
-// Written says what a write did.
-type Written struct {
-	store.Receipt
-	AccessOnly bool // content was the same; the access row was not
-	Truncated  int  // chunks whose end the model did not see
 }
