@@ -1,8 +1,18 @@
 # Two commands do everything on a fresh machine: `make run` and `make test`.
-.PHONY: run test peers bench bench-peers lint build clean help vulncheck cross
+clients: $(CLIENTS)/installed ## Published Python clients of the APIs, for their tests
+
+$(CLIENTS)/installed: server/testdata/clients/requirements.txt
+	python3 -m venv $(CLIENTS)
+	$(CLIENTS)/bin/pip install --quiet --disable-pip-version-check -r $<
+	touch $@
+
+test: build ## Every test, unit and integration, then the race detector (many minutes)
+	bin/sluice model pull $(MODEL) >/dev/null
+	@$(MAKE) --no-print-directory clients || echo "without Python the published clients are not tested" >&2
 
 GO    ?= go
 CACHE ?= $(if $(SLUICE_CACHE),$(SLUICE_CACHE),$(HOME)/.cache/sluice)
+CLIENTS := $(CACHE)/clients
 MODEL := all-minilm-l6-v2
 COMMIT := $(shell git rev-parse --short=12 HEAD 2>/dev/null || echo unknown)
 
@@ -10,15 +20,23 @@ help: ## What there is to make
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 14
 
 run: build ## Build, fetch the model, start the demo on 127.0.0.1:8080 and keep serving
-	@bin/sluice model pull $(MODEL)
+	@bin/sluice model pull $(MODEL) >/dev/null
 	@exec bin/sluice demo --data ./data
 
 build: ## bin/sluice
 	@mkdir -p bin
 	CGO_ENABLED=0 $(GO) build -trimpath -ldflags "-X main.commit=$(COMMIT)" -o bin/sluice ./cmd/sluice
 
-test: build ## Everything: unit and integration tests, races, lint is separate
-	bin/sluice model pull $(MODEL)
+clients: $(CLIENTS)/installed ## Published Python clients of the APIs, for their tests
+
+$(CLIENTS)/installed: server/testdata/clients/requirements.txt
+	python3 -m venv $(CLIENTS)
+	$(CLIENTS)/bin/pip install --quiet --disable-pip-version-check -r $<
+	touch $@
+
+test: build ## Every test, unit and integration, then the race detector (many minutes)
+	bin/sluice model pull $(MODEL) >/dev/null
+	@$(MAKE) --no-print-directory clients || echo "without Python the published clients are not tested" >&2
 	$(GO) test -timeout 20m ./...
 	$(GO) test -race -short -timeout 20m $(RACED)
 

@@ -178,7 +178,7 @@ func version(key, text string, n int) store.Version {
 		start, end := i*len(text)/n, (i+1)*len(text)/n
 		v.Chunks = append(v.Chunks, chunk.Chunk{Start: start, End: end, Headings: []string{"top", fmt.Sprint(i)}})
 		v.Vectors = append(v.Vectors, float32(start), float32(end), float32(i)+0.5)
-		v.Codes = append(v.Codes, fmt.Appendf(nil, "codes of %s %d", text, i))
+		v.Codes = append(v.Codes, fmt.Appendf(nil, "codes of %x %d", v.Identity[:4], i))
 	}
 	return v
 }

@@ -37,7 +37,7 @@ func testVersion(key, text string, chunks int) store.Version {
 	for i := range chunks {
 		v.Chunks = append(v.Chunks, chunk.Chunk{Start: i * len(text) / chunks, End: (i + 1) * len(text) / chunks})
 		v.Vectors = append(v.Vectors, float32(len(text)), float32(i), 0.25, -1)
-		v.Codes = append(v.Codes, fmt.Appendf(nil, "%d codes of %s", i, text))
+		v.Codes = append(v.Codes, fmt.Appendf(nil, "%d codes of %x", i, v.Identity[:4]))
 	}
 	return v
 }
