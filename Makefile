@@ -1,5 +1,5 @@
 # Two commands do everything on a fresh machine: `make run` and `make test`.
-.PHONY: clients run test peers lint build clean help vulncheck cross
+.PHONY: run test clients peers bench bench-peers lint build clean help vulncheck cross
 
 GO    ?= go
 CACHE ?= $(if $(SLUICE_CACHE),$(SLUICE_CACHE),$(HOME)/.cache/sluice)
@@ -11,7 +11,7 @@ help: ## What there is to make
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 14
 
 run: build ## Build, fetch the model, start the demo on 127.0.0.1:8080 and keep serving
-	@bin/sluice model pull $(MODEL)
+	@bin/sluice model pull $(MODEL) >/dev/null
 	@exec bin/sluice demo --data ./data
 
 build: ## bin/sluice
@@ -25,8 +25,8 @@ $(CLIENTS)/installed: server/testdata/clients/requirements.txt
 	$(CLIENTS)/bin/pip install --quiet --disable-pip-version-check -r $<
 	touch $@
 
-test: build ## Everything: unit and integration tests, races, lint is separate
-	bin/sluice model pull $(MODEL)
+test: build ## Every test, unit and integration, then the race detector (many minutes)
+	bin/sluice model pull $(MODEL) >/dev/null
 	@$(MAKE) --no-print-directory clients || echo "without Python the published clients are not tested" >&2
 	$(GO) test -timeout 20m ./...
 	$(GO) test -race -short -timeout 20m $(RACED)
@@ -34,9 +34,7 @@ test: build ## Everything: unit and integration tests, races, lint is separate
 # What has concurrency worth racing; the engine's arithmetic is too slow under -race.
 RACED = ./filter/... ./store/... ./index/... ./ingest/... ./retrieve/... ./server/... ./client/...
 
-peers: ## Install the engines that `sluice bench embed --peers` compares with, in .peers
-	python3 -m venv .peers
-	.peers/bin/pip install -q -r bench/peers/requirements.txt
+peers: .peers/ready ## Install the engines that `sluice bench embed --peers` compares with, in .peers
 
 bench: build ## The encoder's own figures
 	bin/sluice bench embed
@@ -46,7 +44,7 @@ bench-peers: build .peers/ready ## The same beside ONNX Runtime and OpenVINO, in
 
 .peers/ready: bench/peers/requirements.txt
 	python3 -m venv .peers
-	.peers/bin/pip install --quiet -r bench/peers/requirements.txt
+	.peers/bin/pip install --quiet -r $<
 	touch $@
 
 lint: ## gofmt, vet, staticcheck

@@ -28,7 +28,7 @@ type Document struct {
 }
 
 func (d Document) check() error {
-	if err := CheckKey(d.Key); err != nil {
+	if err := checkKey(d.Key); err != nil {
 		return err
 	}
 	if len(d.Title) > maxTitleBytes {
@@ -40,9 +40,9 @@ func (d Document) check() error {
 	return nil
 }
 
-// CheckKey refuses keys that cannot be a document's: empty, over 1,024 bytes,
+// checkKey refuses keys that cannot be a document's: empty, over 1,024 bytes,
 // not UTF-8, or with control characters.
-func CheckKey(key string) error {
+func checkKey(key string) error {
 	switch {
 	case key == "":
 		return fmt.Errorf("%w: the document has no key", store.ErrInvalid)

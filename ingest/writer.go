@@ -1,6 +1,7 @@
 package ingest
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -10,6 +11,7 @@ import (
 	"sluice/filter"
 	"sluice/gpu"
 	"sluice/index/late"
+	"sluice/index/text"
 	"sluice/store"
 )
 
@@ -44,6 +46,7 @@ type Outcome struct {
 
 // CreateCollection creates it or returns the one that exists.
 func (w *Writer) CreateCollection(ctx context.Context, tenant, name string, settings store.Settings) (store.Collection, bool, error) {
+	settings.Analyzer = cmp.Or(settings.Analyzer, text.Default)
 	c, created, err := w.store.CreateCollection(ctx, tenant, name, settings)
 	if err != nil {
 		return c, created, err

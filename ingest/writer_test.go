@@ -344,6 +344,14 @@ func TestAWriteThatIsNotVisibleIsNotAcknowledged(t *testing.T) {
 	require.ErrorIs(t, err, errInjected)
 }
 
+func TestACollectionNamesItsDefaultAnalyzer(t *testing.T) {
+	f := newFixture(t)
+	c, created, err := f.CreateCollection(t.Context(), tenant, "plain", store.Settings{})
+	require.NoError(t, err)
+	require.True(t, created)
+	require.Equal(t, "english", c.Settings.Analyzer)
+}
+
 func same(a filter.Access) (filter.Access, error) { return a, nil }
 
 func TestSetAccess(t *testing.T) {

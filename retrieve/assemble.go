@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 
+	"sluice/chunk"
 	"sluice/store"
 )
 
@@ -20,16 +21,30 @@ func (q *query) assemble(ctx context.Context, candidates []candidate) error {
 		if len(q.response.Results) == q.plan.K {
 			break
 		}
-		content, err := q.content(ctx, c.ordinal)
+		content, err := q.shown(ctx, c)
 		if err != nil {
 			return err
 		}
-		if content == nil || !holds(content.Record, c.row) {
-			continue
+		if content != nil {
+			q.add(q.result(c, content))
 		}
-		q.add(q.result(c, content))
 	}
 	return nil
+}
+
+// shown is the document of a candidate that may still be shown; nil means that
+// it may not, or that the row is not of its present version.
+func (q *query) shown(ctx context.Context, c candidate) (*store.Content, error) {
+	content, err := q.content(ctx, c.ordinal)
+	if content == nil || !holds(content.Record, c.row) {
+		return nil, err
+	}
+	return content, nil
+}
+
+// passage is the text that the row was embedded as.
+func passage(content *store.Content, row uint32) string {
+	return chunk.EmbedText(content.Text, content.Chunks[row-content.FirstRow])
 }
 
 // content loads a document once per query; nil means that it may not be shown

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 
-	"sluice/chunk"
 	"sluice/gpu"
 )
 
@@ -40,15 +39,13 @@ func (q *query) crossEncode(ctx context.Context, pool []candidate) ([]candidate,
 // passages returns the candidates that may still be shown, and their texts.
 func (q *query) passages(ctx context.Context, pool []candidate) (shown []candidate, texts []string, err error) {
 	for _, c := range pool {
-		content, err := q.content(ctx, c.ordinal)
+		content, err := q.shown(ctx, c)
 		if err != nil {
 			return nil, nil, err
 		}
-		if content == nil || !holds(content.Record, c.row) {
-			continue
+		if content != nil {
+			shown, texts = append(shown, c), append(texts, passage(content, c.row))
 		}
-		shown = append(shown, c)
-		texts = append(texts, chunk.EmbedText(content.Text, content.Chunks[c.row-content.FirstRow]))
 	}
 	return shown, texts, nil
 }

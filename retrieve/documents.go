@@ -72,47 +72,48 @@ func (e *Engine) listFrom(ctx context.Context, at *snapshot, p filter.Principal,
 
 // page collects limit admitted records from the ordinal on, and one to see whether more follow.
 func (e *Engine) page(ctx context.Context, at *snapshot, p filter.Principal, visible filter.Set, from uint32, limit int) ([]store.Record, bool, error) {
-	policies := e.serving.policiesInForce()
 	var found []store.Record
 	var wanted []uint32
-	look := func() error {
-		records, err := e.store.Records(ctx, at.ID, wanted)
-		if err != nil {
-			return err
-		}
-		for _, ordinal := range wanted {
-			record, exists := records[ordinal]
-			if !exists {
-				continue
-			}
-			admitted, err := policies.Admits(p, record.Access)
-			if err != nil {
-				return err
-			}
-			if admitted {
-				found = append(found, record)
-			}
-		}
-		wanted = wanted[:0]
-		return nil
-	}
 	for ordinal := range visible.From(from) {
-		wanted = append(wanted, ordinal)
-		if len(wanted) <= limit {
+		if wanted = append(wanted, ordinal); len(wanted) <= limit {
 			continue
 		}
-		if err := look(); err != nil {
+		records, err := e.admitted(ctx, at, p, wanted)
+		if err != nil {
 			return nil, false, err
 		}
-		if len(found) > limit {
-			break
+		if found = append(found, records...); len(found) > limit {
+			return found[:limit], true, nil
 		}
+		wanted = wanted[:0]
 	}
-	if err := look(); err != nil {
+	records, err := e.admitted(ctx, at, p, wanted)
+	if err != nil {
 		return nil, false, err
 	}
-	if len(found) > limit {
-		return found[:limit], true, nil
+	found = append(found, records...)
+	return found[:min(limit, len(found))], len(found) > limit, nil
+}
+
+// admitted returns the present records of the ordinals that the principal may read.
+func (e *Engine) admitted(ctx context.Context, at *snapshot, p filter.Principal, ordinals []uint32) (admitted []store.Record, err error) {
+	records, err := e.store.Records(ctx, at.ID, ordinals)
+	if err != nil {
+		return nil, err
 	}
-	return found, false, nil
+	policies := e.serving.policiesInForce()
+	for _, ordinal := range ordinals {
+		record, exists := records[ordinal]
+		if !exists {
+			continue
+		}
+		ok, err := policies.Admits(p, record.Access)
+		if err != nil {
+			return nil, err
+		}
+		if ok {
+			admitted = append(admitted, record)
+		}
+	}
+	return admitted, nil
 }

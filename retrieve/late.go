@@ -8,7 +8,6 @@ import (
 	"maps"
 	"slices"
 
-	"sluice/chunk"
 	"sluice/gpu"
 )
 
@@ -75,14 +74,14 @@ func (q *query) encode(ctx context.Context, pool []candidate, codes map[uint32][
 		if codes[c.row] != nil {
 			continue
 		}
-		content, err := q.content(ctx, c.ordinal)
+		content, err := q.shown(ctx, c)
 		if err != nil {
 			return err
 		}
-		if content == nil || !holds(content.Record, c.row) {
+		if content == nil {
 			continue
 		}
-		text := chunk.EmbedText(content.Text, content.Chunks[c.row-content.FirstRow])
+		text := passage(content, c.row)
 		if codes[c.row] = q.engine.codes.get(q.plan.Model, text); codes[c.row] == nil {
 			rows, texts = append(rows, c.row), append(texts, text)
 		}

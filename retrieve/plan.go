@@ -121,7 +121,7 @@ func (p Plan) check() error {
 func (p Plan) Canonical() []byte {
 	text, err := json.Marshal(p)
 	if err != nil {
-		panic(err) // strings and integers always marshal
+		panic(err) // strings and finite numbers always marshal
 	}
 	return text
 }

@@ -2,18 +2,14 @@ package server
 
 import (
 	"context"
-	"errors"
 
 	"sluice/filter"
 	"sluice/gpu"
+	"sluice/ingest"
 	"sluice/model/tokenizer"
 	"sluice/retrieve"
 	"sluice/store"
 )
-
-// ErrUnavailable is wrapped by a Backend when a part that it needs is down for
-// the moment (a worker restarting): the answer is 503 with Retry-After.
-var ErrUnavailable = errors.New("temporarily unavailable")
 
 // Backend is what the server serves. Every method is safe for concurrent use
 // and honours its context. Errors wrap:
@@ -27,7 +23,7 @@ var ErrUnavailable = errors.New("temporarily unavailable")
 //	model.ErrUnknownPrompt                   400
 //	gpu.ErrOverloaded                        429, with the drain time of a gpu.OverloadedError
 //	gpu.ErrDevice, gpu.ErrClosed,
-//	ErrUnavailable, retrieve.ErrBehind       503
+//	retrieve.ErrBehind, retrieve.ErrStopped  503
 //	context.DeadlineExceeded                 504
 //	syscall.ENOSPC                           507
 //
@@ -39,7 +35,7 @@ type Backend interface {
 
 	// Write parses, chunks, embeds and commits; a search that starts after it
 	// returns finds the document.
-	Write(ctx context.Context, p filter.Principal, collection string, d Document) (Written, error)
+	Write(ctx context.Context, p filter.Principal, collection string, d ingest.Document) (ingest.Outcome, error)
 	Delete(ctx context.Context, p filter.Principal, collection, key string) error
 	// SetAccess gives change the present row and stores what it returns. When
 	// it returns, no search that starts later sees the document by the old row.
@@ -58,20 +54,4 @@ type Backend interface {
 	Reranker() gpu.Reranker          // nil: there is none
 	// Ready reports why requests could not be served now.
 	Ready(ctx context.Context) error
-}
-
-// Document is one document to write.
-type Document struct {
-	Key    string
-	Title  string // "": the document's own
-	Format string
-	Text   string
-	Access filter.Access
-}
-
-// Written says what a write did.
-type Written struct {
-	store.Receipt
-	AccessOnly bool // content was the same; the access row was not
-	Truncated  int  // chunks whose end the model did not see
 }

@@ -43,6 +43,7 @@ func TestBadBodies(t *testing.T) {
 		"no key":              {documents, `{"format":"text","text":"x"}`, 400, "key: a document needs one"},
 		"key with NUL":        {documents, `{"key":"a\u0000b","format":"text","text":"x"}`, 400, "key: not UTF-8 without control"},
 		"key too long":        {documents, `{"key":"` + strings.Repeat("k", 5000) + `","format":"text","text":"x"}`, 400, "key: longer than 1024 bytes"},
+		"title too long":      {documents, `{"key":"k","title":"` + strings.Repeat("t", 1025) + `","format":"text","text":"x"}`, 400, "title: longer than 1024 bytes"},
 		"key is ..":           {documents, `{"key":"..","format":"text","text":"x"}`, 400, "cannot stand in a path"},
 		"format":              {documents, `{"key":"k","format":"docx","text":"x"}`, 400, "use markdown, html or text"},
 		"reader":              {documents, `{"key":"k","format":"text","text":"x","readers":["public","eve"]}`, 400, "readers: reader 1"},
@@ -196,7 +197,7 @@ func TestBackendErrors(t *testing.T) {
 		err    error
 		status int
 	}{
-		{store.ErrTooManyRows, 409}, {gpu.ErrOverloaded, 429}, {ErrUnavailable, 503}, {gpu.ErrDevice, 503}, {gpu.ErrClosed, 503},
+		{store.ErrTooManyRows, 409}, {gpu.ErrOverloaded, 429}, {retrieve.ErrStopped, 503}, {gpu.ErrDevice, 503}, {gpu.ErrClosed, 503},
 		{context.DeadlineExceeded, 504},
 		{syscall.ENOSPC, 507}, {store.ErrLocked, 500}, {fmt.Errorf("row 17 of tenant rival"), 500},
 	}

@@ -14,6 +14,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"sluice/ingest"
 	"sluice/retrieve"
 )
 
@@ -33,7 +34,7 @@ func TestBodiesUnderWayAreBounded(t *testing.T) {
 	d := start(t, withTotal)
 	d.collection()
 	entered, release := make(chan struct{}), make(chan struct{})
-	d.fake.onWrite = func(_ context.Context, one Document) error {
+	d.fake.onWrite = func(_ context.Context, one ingest.Document) error {
 		if one.Key == "k" {
 			entered <- struct{}{}
 			<-release
@@ -75,7 +76,7 @@ func TestABulkBodyHoldsOneLargestLine(t *testing.T) {
 		body.WriteString(line(fmt.Sprint(i), strings.Repeat("x", 40<<10)) + "\n")
 	}
 	var least int64 = total
-	d.fake.onWrite = func(context.Context, Document) error {
+	d.fake.onWrite = func(context.Context, ingest.Document) error {
 		d.fake.mu.Lock()
 		defer d.fake.mu.Unlock()
 		least = min(least, d.budget.left.Load())

@@ -10,12 +10,13 @@ import (
 
 	"sluice/client"
 	"sluice/filter"
+	"sluice/ingest"
 	"sluice/server/identity"
 	"sluice/store"
 )
 
 const (
-	maxTitle    = 4096 // bytes
+	maxTitle    = 1024 // bytes
 	defaultPage = 100
 	maxPage     = 1000
 )
@@ -60,31 +61,31 @@ func (s *Server) write(ctx context.Context, p filter.Principal, collection strin
 	}
 	return client.WriteResult{
 		Key:       w.Key,
-		Status:    statusOf(w),
+		Status:    statusOf(w.Receipt),
 		Version:   w.Version,
 		Chunks:    int(w.Rows),
 		Truncated: w.Truncated,
 	}, nil
 }
 
-func documentOf(d client.Document) (Document, error) {
+func documentOf(d client.Document) (ingest.Document, error) {
 	if err := checkKey(d.Key); err != nil {
-		return Document{}, err
+		return ingest.Document{}, err
 	}
 	if len(d.Title) > maxTitle || !plain(d.Title) {
-		return Document{}, badRequest("title: longer than %d bytes, or not plain text", maxTitle)
+		return ingest.Document{}, badRequest("title: longer than %d bytes, or not plain text", maxTitle)
 	}
 	access, err := accessOf(d)
-	return Document{d.Key, d.Title, d.Format, d.Text, access}, err
+	return ingest.Document{Key: d.Key, Title: d.Title, Format: d.Format, Text: []byte(d.Text), Access: access}, err
 }
 
-func statusOf(w Written) string {
+func statusOf(r store.Receipt) string {
 	switch {
-	case w.Created:
+	case r.Created:
 		return "created"
-	case w.Unchanged:
+	case r.Unchanged:
 		return "unchanged"
-	case w.AccessOnly:
+	case r.AccessOnly:
 		return "access_updated"
 	default:
 		return "updated"
@@ -139,7 +140,7 @@ func (s *Server) patchAccess(q *request) error {
 	q.timings(nil)
 	return q.reply(fasthttp.StatusOK, client.WriteResult{
 		Key:     receipt.Key,
-		Status:  statusOf(Written{Receipt: receipt, AccessOnly: true}),
+		Status:  statusOf(receipt),
 		Version: receipt.Version,
 		Chunks:  int(receipt.Rows),
 	})

@@ -80,11 +80,11 @@ func failureOf(err error) *failure {
 		return failf(fasthttp.StatusBadRequest, "%s", shortened(err.Error()))
 	case errors.Is(err, gpu.ErrOverloaded):
 		return overloaded(err)
-	case errors.Is(err, gpu.ErrDevice), errors.Is(err, gpu.ErrClosed), errors.Is(err, ErrUnavailable):
+	case errors.Is(err, gpu.ErrDevice), errors.Is(err, gpu.ErrClosed):
 		return failf(fasthttp.StatusServiceUnavailable, "a part of the daemon is restarting; send it again later")
 	case errors.Is(err, context.DeadlineExceeded):
 		return failf(fasthttp.StatusGatewayTimeout, "the deadline passed; ask for less, or raise limits.request_timeout")
-	case errors.Is(err, context.Canceled):
+	case errors.Is(err, context.Canceled), errors.Is(err, retrieve.ErrStopped):
 		return failf(fasthttp.StatusServiceUnavailable, "the daemon is shutting down; send it again later")
 	case errors.Is(err, syscall.ENOSPC):
 		return failf(fasthttp.StatusInsufficientStorage, "the daemon's disk is full; nothing was changed")

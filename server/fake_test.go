@@ -10,6 +10,7 @@ import (
 
 	"sluice/filter"
 	"sluice/gpu"
+	"sluice/ingest"
 	"sluice/model/tokenizer"
 	"sluice/retrieve"
 	"sluice/store"
@@ -23,7 +24,7 @@ type fake struct {
 	documents   map[string]map[string]store.Content
 	searched    []retrieve.Request
 
-	onWrite  func(ctx context.Context, d Document) error
+	onWrite  func(ctx context.Context, d ingest.Document) error
 	onSearch func(ctx context.Context, r retrieve.Request) error
 	onEmbed  func(texts []string) error
 	notReady error
@@ -62,29 +63,29 @@ func (f *fake) Collection(_ context.Context, p filter.Principal, name string) (s
 	return c, nil
 }
 
-func (f *fake) Write(ctx context.Context, p filter.Principal, collection string, d Document) (Written, error) {
+func (f *fake) Write(ctx context.Context, p filter.Principal, collection string, d ingest.Document) (ingest.Outcome, error) {
 	if f.onWrite != nil {
 		if err := f.onWrite(ctx, d); err != nil {
-			return Written{}, err
+			return ingest.Outcome{}, err
 		}
 	}
 	if !slices.Contains([]string{"markdown", "html", "text"}, d.Format) {
-		return Written{}, fmt.Errorf("format %q: %w; use markdown, html or text", d.Format, store.ErrInvalid)
+		return ingest.Outcome{}, fmt.Errorf("format %q: %w; use markdown, html or text", d.Format, store.ErrInvalid)
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	docs, ok := f.documents[p.Tenant+"/"+collection]
 	if !ok {
-		return Written{}, store.ErrNotFound
+		return ingest.Outcome{}, store.ErrNotFound
 	}
 	old, there := docs[d.Key]
-	same := there && old.Text == d.Text && old.Title == d.Title
+	same := there && old.Text == string(d.Text) && old.Title == d.Title
 	r := store.Record{Key: d.Key, Title: d.Title, Format: d.Format, Chunker: d.Format + "/1", Version: old.Version, Rows: 1, Access: d.Access, Updated: time.Unix(1700000000, 0).UTC()}
 	if !same {
 		r.Version++
 	}
-	docs[d.Key] = store.Content{Record: r, Text: d.Text}
-	return Written{Receipt: store.Receipt{Record: r, Created: !there, Unchanged: same}, Truncated: 1}, nil
+	docs[d.Key] = store.Content{Record: r, Text: string(d.Text)}
+	return ingest.Outcome{Receipt: store.Receipt{Record: r, Created: !there, Unchanged: same}, Truncated: 1}, nil
 }
 
 func (f *fake) readable(p filter.Principal, c store.Content) bool {
@@ -128,7 +129,7 @@ func (f *fake) SetAccess(ctx context.Context, p filter.Principal, collection, ke
 	}
 	c.Access = access
 	f.documents[p.Tenant+"/"+collection][key] = c
-	return store.Receipt{Record: c.Record}, nil
+	return store.Receipt{Record: c.Record, AccessOnly: true}, nil
 }
 
 func (f *fake) List(_ context.Context, p filter.Principal, collection, cursor string, limit int) (page []store.Record, next string, err error) {

@@ -20,6 +20,7 @@ import (
 
 	"sluice/client"
 	"sluice/gpu"
+	"sluice/ingest"
 )
 
 const ndjson = "application/x-ndjson"
@@ -59,7 +60,7 @@ func short(results []client.WriteResult) []string {
 func TestBadLinesHarmNoNeighbours(t *testing.T) {
 	d := start(t)
 	d.collection()
-	d.fake.onWrite = func(_ context.Context, one Document) error {
+	d.fake.onWrite = func(_ context.Context, one ingest.Document) error {
 		switch one.Key {
 		case "panics":
 			panic("the-reason")
@@ -123,10 +124,10 @@ func TestDuplicateKeysAreAppliedInOrder(t *testing.T) {
 	d.collection()
 	var mu sync.Mutex
 	seen := map[string][]string{}
-	d.fake.onWrite = func(_ context.Context, one Document) error {
+	d.fake.onWrite = func(_ context.Context, one ingest.Document) error {
 		mu.Lock()
 		defer mu.Unlock()
-		seen[one.Key] = append(seen[one.Key], one.Text)
+		seen[one.Key] = append(seen[one.Key], string(one.Text))
 		return nil
 	}
 	var body strings.Builder
@@ -152,7 +153,7 @@ func TestBulkConcurrency(t *testing.T) {
 	d.collection()
 	var active atomic.Int32
 	two := make(chan struct{})
-	d.fake.onWrite = func(ctx context.Context, _ Document) error {
+	d.fake.onWrite = func(ctx context.Context, _ ingest.Document) error {
 		if active.Add(1) == 2 {
 			close(two)
 		}
@@ -249,7 +250,7 @@ func TestBulkClientGone(t *testing.T) {
 	d := start(t)
 	d.collection()
 	entered, gone, ended := make(chan struct{}), make(chan struct{}), make(chan error, 1)
-	d.fake.onWrite = func(ctx context.Context, one Document) error {
+	d.fake.onWrite = func(ctx context.Context, one ingest.Document) error {
 		if one.Key == "first" {
 			close(entered)
 			<-gone

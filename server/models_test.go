@@ -35,7 +35,7 @@ func startModels(t *testing.T, change ...func(*setup)) *daemon {
 	require.NoError(t, err)
 	put(t, judge, "tokenizer.json", string(tokenizer))
 
-	models, err := cpu.OpenModels(cpu.F32, gpu.Options{}, embedder, judge)
+	models, err := cpu.Open(cpu.F32, gpu.Options{}, embedder, judge)
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, models.Close(context.Background())) })
 	reranker, ok := models.Reranker(rerankingModel)

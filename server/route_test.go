@@ -9,6 +9,7 @@ import (
 	"pgregory.net/rapid"
 
 	"sluice/client"
+	"sluice/ingest"
 )
 
 // Whatever key and collection are escaped into a path come out of it again.
@@ -74,16 +75,16 @@ func FuzzDecode(f *testing.F) {
 }
 
 // patchOrDocument reads the data in every way that a body of its shape is read.
-func patchOrDocument(data []byte) (Document, error) {
+func patchOrDocument(data []byte) (ingest.Document, error) {
 	var p client.AccessPatch
 	if decode(data, &p) == nil {
 		if _, err := patchOf(p); err != nil {
-			return Document{}, err
+			return ingest.Document{}, err
 		}
 	}
 	var d client.Document
 	if err := decode(data, &d); err != nil {
-		return Document{}, err
+		return ingest.Document{}, err
 	}
 	return documentOf(d)
 }

@@ -32,11 +32,8 @@ func (b *backend) Collection(ctx context.Context, p filter.Principal, name strin
 	return b.writer.Collection(ctx, p.Tenant, name)
 }
 
-func (b *backend) Write(ctx context.Context, p filter.Principal, collection string, d server.Document) (server.Written, error) {
-	out, err := b.writer.Write(ctx, p.Tenant, collection, ingest.Document{
-		Key: d.Key, Title: d.Title, Format: d.Format, Text: []byte(d.Text), Access: d.Access,
-	})
-	return server.Written{Receipt: out.Receipt, AccessOnly: out.AccessOnly, Truncated: out.Truncated}, err
+func (b *backend) Write(ctx context.Context, p filter.Principal, collection string, d ingest.Document) (ingest.Outcome, error) {
+	return b.writer.Write(ctx, p.Tenant, collection, d)
 }
 
 func (b *backend) Delete(ctx context.Context, p filter.Principal, collection, key string) error {

@@ -24,7 +24,10 @@ func (c checkCommand) Run(ctx context.Context) error {
 		fmt.Println(fault)
 	}
 	epoch, err := checkStore(ctx, c.Data, report)
-	if err := errors.Join(err, checkIndexes(c.Data, epoch, report)); err != nil {
+	if err != nil {
+		return err // the indexes would be compared with nothing
+	}
+	if err := checkIndexes(c.Data, epoch, report); err != nil {
 		return err
 	}
 	if faults > 0 {

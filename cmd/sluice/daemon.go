@@ -132,7 +132,7 @@ func (d *daemon) openModels(ctx context.Context) error {
 		return err
 	}
 	options := gpu.Options{Hooks: server.SchedulerHooks(d.registry, d.log)}
-	if d.embedder, err = cpu.OpenModels(precision(d.config.Precision), options, dirs...); err != nil {
+	if d.embedder, err = cpu.Open(precision(d.config.Precision), options, dirs...); err != nil {
 		return err
 	}
 	info := d.embedder.Info()

@@ -125,8 +125,16 @@ func (t tour) show(ctx context.Context) error {
 			return err
 		}
 	}
-	fmt.Fprintf(t.out, tryLines, t.url, demoAskers[0], demoQuestion, demoAskers[1], t.dataset.Name)
+	fmt.Fprintf(t.out, tryLines, t.url, demoAskers[0], demoQuestion, demoAskers[1], t.dataset.Name, t.server())
 	return nil
+}
+
+// server is the flag that the command line needs to find the demo.
+func (t tour) server() string {
+	if t.url == defaultServer {
+		return ""
+	}
+	return " --server " + t.url
 }
 
 func (t tour) client(name string) (*client.Client, error) {
@@ -161,8 +169,8 @@ Serving on %[1]s; Ctrl-C stops. Try:
 
 Your own folder:
 
-  bin/sluice ingest FOLDER --collection mine --as you
-  bin/sluice search 'a question' --collection mine --as you
+  bin/sluice ingest FOLDER --collection mine --as you%[6]s
+  bin/sluice search 'a question' --collection mine --as you%[6]s
 `
 
 func (t tour) ask(ctx context.Context, name string) error {

@@ -16,7 +16,7 @@ func tourOf(t *testing.T, data string) string {
 	needModel(t)
 	p := launch(t, "demo", "--corpus", groundedAccess, "--data", data, "--listen", "127.0.0.1:0")
 	url := p.await(&p.out, `Serving on (\S+); Ctrl-C stops`)
-	p.await(&p.out, `search 'a question' --collection mine --as you\n`)
+	p.await(&p.out, `search 'a question' --collection mine --as you --server `+regexp.QuoteMeta(url)+`\n`)
 
 	folder := lay(t, t.TempDir(), map[string]string{"own.md": "# Quay\n\nThe quay is closed on Sundays."})
 	r := sluice(t, "ingest", folder, "--collection", "mine", "--as", "you", "--server", url)

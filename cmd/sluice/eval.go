@@ -73,7 +73,7 @@ func progressBars() func(stage string, done, total int) {
 	var current string
 	return func(stage string, done, total int) {
 		if stage != current {
-			bar, current = progressbar.Default(int64(total), stage), stage
+			bar, current = progress(int64(total), stage), stage
 		}
 		bar.Set(done)
 	}

@@ -90,7 +90,7 @@ func unfit(entry fs.DirEntry) (string, error) {
 		return "not a regular file", nil
 	}
 	if formats[extension(entry.Name())] == "" {
-		return fmt.Sprintf("no reader for %q files", path.Ext(entry.Name())), nil
+		return fmt.Sprintf("not Markdown, HTML or text (%q)", path.Ext(entry.Name())), nil
 	}
 	info, err := entry.Info()
 	if err != nil {

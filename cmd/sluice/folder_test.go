@@ -46,7 +46,7 @@ func TestReadFolder(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, []string{"a.md", "bad\xff.txt", "blank.md", "latin.txt", "sub/b.html", "sub/deeper/C.TXT"}, f.files)
 	require.Equal(t, []string{
-		`1 skipped: empty`, `1 skipped: larger than 64 MiB`, `1 skipped: no reader for "" files`, `1 skipped: no reader for ".pdf" files`,
+		`1 skipped: empty`, `1 skipped: larger than 64 MiB`, `1 skipped: not Markdown, HTML or text ("")`, `1 skipped: not Markdown, HTML or text (".pdf")`,
 		`2 skipped: hidden`, `3 skipped: not a regular file`,
 	}, f.reasons())
 	require.Empty(t, f.unreadable)

@@ -11,8 +11,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/schollz/progressbar/v3"
-
 	"sluice/client"
 )
 
@@ -20,7 +18,7 @@ type ingestCommand struct {
 	remote
 	Folder     string            `arg:"" help:"Folder (or one file) with .md, .html and .txt files."`
 	Collection string            `required:"" short:"c" help:"Collection to write to; it is created if it does not exist and you may."`
-	Reader     []string          `help:"Who may read these documents: user:NAME, group:NAME or public. None: the policies alone decide."`
+	Reader     []string          `help:"Who may read these documents: user:NAME, group:NAME or public. Every run sets this anew: without it the policies alone decide, and without policies the whole tenant reads."`
 	Attribute  map[string]string `help:"Attribute of these documents that policies see, as NAME=TEXT."`
 }
 
@@ -36,12 +34,14 @@ func (c ingestCommand) Run(ctx context.Context) error {
 		return err
 	}
 	if err := ensureCollection(ctx, api, c.Collection); err != nil {
-		return err
+		return c.hint(err)
 	}
 	started := time.Now()
 	outcome, err := c.send(ctx, api, files)
-	outcome.print(files, time.Since(started))
-	return errors.Join(err, outcome.err())
+	if len(outcome.count) > 0 || err == nil {
+		outcome.print(files, time.Since(started))
+	}
+	return errors.Join(c.hint(err), outcome.err())
 }
 
 func ensureCollection(ctx context.Context, api *client.Client, name string) error {
@@ -54,7 +54,7 @@ func ensureCollection(ctx context.Context, api *client.Client, name string) erro
 }
 
 func (c ingestCommand) send(ctx context.Context, api *client.Client, files *folder) (*outcome, error) {
-	bar := progressbar.Default(int64(len(files.files)), "ingesting")
+	bar := progress(int64(len(files.files)), "ingesting")
 	defer bar.Finish()
 	out := &outcome{count: map[string]int{}}
 	err := api.Ingest(ctx, c.Collection, c.documents(files), func(r client.WriteResult) error {
@@ -115,6 +115,9 @@ func (o *outcome) add(r client.WriteResult) {
 
 // String is the counts: "3 created, 1 unchanged".
 func (o *outcome) String() string {
+	if len(o.count) == 0 {
+		return "no documents"
+	}
 	var counts []string
 	for _, status := range slices.Sorted(maps.Keys(o.count)) {
 		counts = append(counts, fmt.Sprintf("%d %s", o.count[status], status))

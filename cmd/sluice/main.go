@@ -47,13 +47,16 @@ func main() {
 func run(ctx context.Context, args []string) int {
 	flags := newSettingFlags()
 	c := cli{Serve: serveCommand{Settings: kong.Plugins{flags.values.Interface()}}}
-	parser, err := kong.New(&c, kong.Name("sluice"), kong.UsageOnError(), kong.Vars{"version": commit},
+	parser, err := kong.New(&c, kong.Name("sluice"), kong.ShortUsageOnError(), kong.Vars{"version": "sluice " + commit},
 		kong.Description("Authorized, low-latency retrieval over your documents."),
 		kong.BindTo(ctx, (*context.Context)(nil)), kong.Bind(flags))
 	if err != nil {
 		panic(err) // the command line's own declaration is wrong
 	}
 	parsed, err := parser.Parse(args)
+	if err != nil {
+		parser.Stdout = os.Stderr // the usage beside an error is no output
+	}
 	parser.FatalIfErrorf(err)
 	return status(parsed.Run())
 }

@@ -6,7 +6,6 @@ import (
 	"os"
 	"os/exec"
 	"regexp"
-	"strings"
 	"sync"
 	"syscall"
 	"testing"
@@ -184,5 +183,3 @@ func (p *process) await(t *transcript, pattern string) string {
 		}
 	}
 }
-
-func lines(text string) []string { return strings.Split(strings.TrimSpace(text), "\n") }

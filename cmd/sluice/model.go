@@ -33,7 +33,7 @@ func pull(ctx context.Context, name string) (dir string, err error) {
 	var bar *progressbar.ProgressBar
 	dir, err = hub.Pull(ctx, name, hub.Options{Progress: func(p hub.Progress) {
 		if bar == nil {
-			bar = progressbar.DefaultBytes(p.Total, "fetching "+name)
+			bar = byteProgress(p.Total, "fetching "+name)
 		}
 		bar.Set64(p.Done)
 	}})

@@ -2,9 +2,15 @@ package main
 
 import (
 	"errors"
+	"fmt"
+	"net/http"
+	"syscall"
 
 	"sluice/client"
 )
+
+// defaultServer is where a daemon listens if nothing else is said.
+const defaultServer = "http://127.0.0.1:8080"
 
 // remote says which daemon to talk to, and as whom.
 type remote struct {
@@ -29,4 +35,16 @@ func (r remote) client() (*client.Client, error) {
 		return nil, errors.New("give one of --token, --api-key and --as")
 	}
 	return client.New(r.Server, options...)
+}
+
+// hint adds to an error what its usual cause is.
+func (r remote) hint(err error) error {
+	var problem *client.Problem
+	switch {
+	case errors.As(err, &problem) && problem.Status == http.StatusUnauthorized:
+		return fmt.Errorf("%w (here: --api-key or --token, or --as with the name of a demo principal)", err)
+	case errors.Is(err, syscall.ECONNREFUSED):
+		return fmt.Errorf("%w (is a daemon serving at %s? --server names another)", err, r.Server)
+	}
+	return err
 }

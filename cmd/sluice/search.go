@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -32,7 +33,7 @@ func (c searchCommand) Run(ctx context.Context) error {
 		Query: c.Query, K: c.K, Strategy: c.Strategy, Fusion: c.Fusion, Explain: c.Explain,
 	})
 	if err != nil {
-		return err
+		return c.hint(err)
 	}
 	if c.JSON {
 		encoder := json.NewEncoder(os.Stdout)
@@ -45,7 +46,7 @@ func (c searchCommand) Run(ctx context.Context) error {
 
 func printResults(w io.Writer, r client.SearchResponse) {
 	for i, hit := range r.Results {
-		fmt.Fprintf(w, "%2d. %s  (%s, version %d, score %.4f)\n", i+1, strings.Join(hit.Headings, " > "), hit.Document, hit.Version, hit.Score)
+		fmt.Fprintf(w, "%2d. %s  (%s, version %d, score %.4f)\n", i+1, heading(hit), hit.Document, hit.Version, hit.Score)
 		fmt.Fprintf(w, "    %s\n", excerpt(hit.Text, 200))
 		if hit.Explain != nil {
 			printLegs(w, hit.Explain.Legs)
@@ -57,6 +58,14 @@ func printResults(w io.Writer, r client.SearchResponse) {
 	if len(r.Degraded) > 0 {
 		fmt.Fprintln(w, "degraded:", strings.Join(r.Degraded, ", "))
 	}
+}
+
+// heading says where a passage is; plain text has no headings and no title.
+func heading(hit client.SearchResult) string {
+	if len(hit.Headings) > 0 {
+		return strings.Join(hit.Headings, " > ")
+	}
+	return cmp.Or(hit.Title, hit.Document)
 }
 
 func printLegs(w io.Writer, legs map[string]client.LegExplain) {

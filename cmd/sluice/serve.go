@@ -39,6 +39,7 @@ func (c *serveCommand) Run(ctx context.Context, flags *settingFlags) error {
 		return err
 	}
 	d := &daemon{config: settings, log: newLogger(settings.Log)}
+	slog.SetDefault(d.log) // what libraries log
 	return d.run(ctx)
 }
 

@@ -370,7 +370,7 @@ func TestTeamPanics(t *testing.T) {
 // From text to vector, through the scheduler.
 func TestEndToEnd(t *testing.T) {
 	const name = "bert_e2e_wordpiece_cased"
-	s, err := Open(filepath.Join(modelsDir, name), gpu.Options{BatchTokens: 40})
+	s, err := Open(F32, gpu.Options{BatchTokens: 40}, filepath.Join(modelsDir, name))
 	require.NoError(t, err)
 	defer func() { require.NoError(t, s.Close(t.Context())) }()
 	data, err := os.ReadFile(filepath.Join(modelsDir, name, "cases.json"))
@@ -453,9 +453,9 @@ func TestSchedulingChangesNothing(t *testing.T) {
 }
 
 func TestOpenRefuses(t *testing.T) {
-	_, err := Open(filepath.Join(modelsDir, "bert"), gpu.Options{})
+	_, err := Open(F32, gpu.Options{}, filepath.Join(modelsDir, "bert"))
 	require.ErrorIs(t, err, os.ErrNotExist, "it has no tokenizer")
-	_, err = Open(t.TempDir(), gpu.Options{})
+	_, err = Open(F32, gpu.Options{}, t.TempDir())
 	require.ErrorIs(t, err, os.ErrNotExist)
 	require.True(t, strings.Contains(err.Error(), "config.json"), err)
 }

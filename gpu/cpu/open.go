@@ -8,20 +8,10 @@ import (
 	"sluice/model/tokenizer"
 )
 
-// Open is OpenPrecision with F32.
-func Open(dir string, o gpu.Options) (*gpu.Scheduler, error) {
-	return OpenPrecision(dir, F32, o)
-}
-
-// OpenPrecision loads the model in dir with its tokenizer and starts an
-// embedder on all cores. Close ends it.
-func OpenPrecision(dir string, p Precision, o gpu.Options) (*gpu.Scheduler, error) {
-	return OpenModels(p, o, dir)
-}
-
-// OpenModels is OpenPrecision for several models, which share the cores. The
-// scheduler is the Embedder of the first.
-func OpenModels(p Precision, o gpu.Options, dirs ...string) (*gpu.Scheduler, error) {
+// Open loads the models in dirs with their tokenizers and starts a scheduler
+// that runs them on all cores, which they share. It is the Embedder of the
+// first. Close ends it.
+func Open(p Precision, o gpu.Options, dirs ...string) (*gpu.Scheduler, error) {
 	var models []gpu.Served
 	for _, dir := range dirs {
 		m, err := load(dir, p)

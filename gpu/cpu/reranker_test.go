@@ -50,7 +50,7 @@ func textCases(t *testing.T, name string) []textCase {
 // openReranker serves a cross-encoder alone.
 func openReranker(t *testing.T, name string) gpu.Reranker {
 	t.Helper()
-	s, err := OpenModels(F32, gpu.Options{}, withTokenizer(t, name, crossEncoders[name]))
+	s, err := Open(F32, gpu.Options{}, withTokenizer(t, name, crossEncoders[name]))
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, s.Close(context.Background())) })
 	r, ok := s.Reranker(name)

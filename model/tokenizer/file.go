@@ -107,7 +107,7 @@ func (c component) sequence(field string) ([]component, error) {
 	}
 	var parts, all []component
 	if err := json.Unmarshal(fields[field], &parts); err != nil {
-		return nil, fmt.Errorf("Sequence: %s: %w", field, err)
+		return nil, fmt.Errorf("sequence: %s: %w", field, err)
 	}
 	for _, p := range parts {
 		inner, err := p.sequence(field)

@@ -98,7 +98,7 @@ func readMetaspace(c component) (*metaspaceFile, error) {
 		m.Scheme = never
 	}
 	if utf8.RuneCountInString(m.Replacement) != 1 {
-		return nil, fmt.Errorf("Metaspace: the replacement %q is not one character", m.Replacement)
+		return nil, fmt.Errorf("metaspace: the replacement %q is not one character", m.Replacement)
 	}
 	if m.Scheme != always && m.Scheme != first && m.Scheme != never {
 		return nil, fmt.Errorf("%w: Metaspace with prepend_scheme %q", ErrUnsupported, m.Scheme)

@@ -99,7 +99,7 @@ func readPrepend(c component) (normalizer, error) {
 		return nil, err
 	}
 	if f.Prepend == "" {
-		return nil, errors.New("Prepend needs prepend")
+		return nil, errors.New("a Prepend normalizer needs prepend")
 	}
 	return prepend{[]rune(f.Prepend)}, nil
 }

@@ -30,11 +30,11 @@ func readPrecompiled(c component) (normalizer, error) {
 		return nil, err
 	}
 	if len(f.Map) < 4 {
-		return nil, errors.New("Precompiled needs precompiled_charsmap")
+		return nil, errors.New("a Precompiled normalizer needs precompiled_charsmap")
 	}
 	size, rest := uint64(binary.LittleEndian.Uint32(f.Map)), f.Map[4:]
 	if size > uint64(len(rest)) || size%4 != 0 {
-		return nil, errors.New("Precompiled: precompiled_charsmap is damaged")
+		return nil, errors.New("precompiled normalizer: precompiled_charsmap is damaged")
 	}
 	p := &precompiled{properties: properties(), units: make([]uint32, size/4), results: rest[size:]}
 	for i := range p.units {

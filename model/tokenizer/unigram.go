@@ -37,7 +37,7 @@ func readUnigram(c component) (*unigram, *vocabulary, error) {
 		return nil, nil, fmt.Errorf("%w: Unigram with byte_fallback", ErrUnsupported)
 	}
 	if f.Unknown == nil || *f.Unknown < 0 || int(*f.Unknown) >= len(f.Vocab) {
-		return nil, nil, errors.New("Unigram needs unk_id, the place of a token in vocab")
+		return nil, nil, errors.New("a Unigram model needs unk_id, the place of a token in vocab")
 	}
 	u, ids := &unigram{unknown: *f.Unknown, unknownScore: math.Inf(1)}, make(map[string]int32, len(f.Vocab))
 	for id, p := range f.Vocab {
@@ -45,7 +45,7 @@ func readUnigram(c component) (*unigram, *vocabulary, error) {
 			return nil, nil, fmt.Errorf("%w: Unigram with the token %q twice", ErrUnsupported, p.token)
 		}
 		if math.IsInf(p.score, 0) || math.IsNaN(p.score) {
-			return nil, nil, fmt.Errorf("Unigram: the score of %q is no number", p.token)
+			return nil, nil, fmt.Errorf("unigram: the score of %q is no number", p.token)
 		}
 		ids[p.token] = int32(id)
 		u.scores = append(u.scores, p.score)
@@ -53,7 +53,7 @@ func readUnigram(c component) (*unigram, *vocabulary, error) {
 	}
 	vocab, err := newVocabulary(ids)
 	if err != nil {
-		return nil, nil, fmt.Errorf("Unigram: %w", err)
+		return nil, nil, fmt.Errorf("unigram: %w", err)
 	}
 	u.pieces = newTrie(ids)
 	return u, vocab, nil
