@@ -67,8 +67,9 @@ func apiKey(name, tenant string, groups []string, role string) config.APIKey {
 }
 
 type setup struct {
-	limits config.Limits
-	demo   config.Demo
+	backend func(*fake) // readies the fake before the daemon starts; nil: as it is
+	limits  config.Limits
+	demo    config.Demo
 }
 
 func start(t *testing.T, change ...func(*setup)) *daemon {
@@ -85,6 +86,9 @@ func start(t *testing.T, change ...func(*setup)) *daemon {
 	identities, err := identity.New(context.Background(), auth, s.demo)
 	require.NoError(t, err)
 	d := &daemon{t: t, fake: newFake(), log: &syncBuffer{}, registry: prometheus.NewRegistry()}
+	if s.backend != nil {
+		s.backend(d.fake)
+	}
 	d.Server = New(Options{
 		Backend: d.fake, Identities: identities, Limits: s.limits, Demo: s.demo.Enabled,
 		Log:      slog.New(slog.NewTextHandler(d.log, &slog.HandlerOptions{Level: slog.LevelDebug})),

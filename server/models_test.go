@@ -40,9 +40,10 @@ func startModels(t *testing.T, change ...func(*setup)) *daemon {
 	t.Cleanup(func() { require.NoError(t, models.Close(context.Background())) })
 	reranker, ok := models.Reranker(rerankingModel)
 	require.True(t, ok)
-	d := start(t, append([]func(*setup){roomy}, change...)...)
-	d.fake.models, d.fake.reranker = models, reranker
-	return d
+	serve := func(s *setup) {
+		s.backend = func(f *fake) { f.models, f.reranker = models, reranker }
+	}
+	return start(t, append([]func(*setup){roomy, serve}, change...)...)
 }
 
 func roomy(s *setup) { s.limits.BodyBytes = config.Default().Limits.BodyBytes }
