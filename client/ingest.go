@@ -88,7 +88,7 @@ func (c *Client) exchange(ctx context.Context, collection string, body io.Reader
 		case errors.Is(err, io.EOF):
 			return results, nil
 		case err != nil:
-			return results, fmt.Errorf("reading the results: %w", err)
+			return results, fmt.Errorf("%w: reading them: %w", ErrIncomplete, err)
 		}
 		if err := onResult(r); err != nil {
 			return results, err

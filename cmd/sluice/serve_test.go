@@ -15,6 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"sluice/client"
+	"sluice/server/config"
 )
 
 // digest is the names, sizes and contents below a directory.
@@ -204,7 +205,10 @@ func TestStopDrains(t *testing.T) {
 				require.NoError(t, err)
 				listed++
 			}
-			require.Equal(t, written, listed, "what is acknowledged is there, and nothing else was begun")
+			require.GreaterOrEqual(t, listed, written, "what is acknowledged is there")
+			// Results can be lost when the connection is torn; the client says ErrIncomplete.
+			underWay := 2 * config.Default().Limits.BulkConcurrency
+			require.LessOrEqual(t, listed, written+underWay, "nothing but what was under way was begun")
 			d.stop()
 		})
 	}
