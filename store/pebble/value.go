@@ -96,18 +96,11 @@ func (d *decoder) end() error {
 	return d.err
 }
 
-func (d *decoder) uvarint() uint64 {
-	v, n := binary.Uvarint(d.body)
-	if n <= 0 {
-		d.fail("a number is cut off")
-		return 0
-	}
-	d.body = d.body[n:]
-	return v
-}
+func (d *decoder) uvarint() uint64 { return number(d, binary.Uvarint) }
+func (d *decoder) varint() int64   { return number(d, binary.Varint) }
 
-func (d *decoder) varint() int64 {
-	v, n := binary.Varint(d.body)
+func number[T uint64 | int64](d *decoder, read func([]byte) (T, int)) T {
+	v, n := read(d.body)
 	if n <= 0 {
 		d.fail("a number is cut off")
 		return 0
