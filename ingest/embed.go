@@ -94,7 +94,10 @@ func (w *Writer) known(ctx context.Context, c store.Collection, v *store.Version
 	if err != nil || content.Model != v.Model {
 		return known, err
 	}
-	codes, err := w.store.Codes(ctx, c.ID, rowsOf(content.Record))
+	var codes map[uint32][]byte
+	if c.Settings.TokenCodes {
+		codes, err = w.store.Codes(ctx, c.ID, rowsOf(content.Record))
+	}
 	for i, piece := range content.Chunks {
 		its, coded := codes[content.FirstRow+uint32(i)]
 		if coded == c.Settings.TokenCodes {
