@@ -153,10 +153,11 @@ func (w *Writer) SetAccess(ctx context.Context, tenant, collection, key string, 
 		return store.Receipt{}, err
 	}
 	receipt, err := w.store.SetAccess(ctx, c.ID, key, func(a filter.Access) (filter.Access, error) {
-		if a, err = change(a); err != nil {
+		changed, err := change(a)
+		if err != nil {
 			return a, err
 		}
-		return a, w.checkAccess(a)
+		return changed, w.checkAccess(changed)
 	})
 	if err != nil {
 		return store.Receipt{}, err
