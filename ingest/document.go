@@ -13,9 +13,10 @@ import (
 	"sluice/store"
 )
 
+// Bounds of a document's key and title.
 const (
-	maxKeyBytes   = 1024
-	maxTitleBytes = 1024
+	MaxKeyBytes   = 1024
+	MaxTitleBytes = 1024
 )
 
 // Document is what a caller brings.
@@ -31,8 +32,8 @@ func (d Document) check() error {
 	if err := checkKey(d.Key); err != nil {
 		return err
 	}
-	if len(d.Title) > maxTitleBytes {
-		return fmt.Errorf("%w: the title has %d bytes; at most %d are allowed", store.ErrInvalid, len(d.Title), maxTitleBytes)
+	if len(d.Title) > MaxTitleBytes {
+		return fmt.Errorf("%w: the title has %d bytes; at most %d are allowed", store.ErrInvalid, len(d.Title), MaxTitleBytes)
 	}
 	if !plain(d.Title) {
 		return fmt.Errorf("%w: the title has control characters or is not valid UTF-8", store.ErrInvalid)
@@ -46,8 +47,8 @@ func checkKey(key string) error {
 	switch {
 	case key == "":
 		return fmt.Errorf("%w: the document has no key", store.ErrInvalid)
-	case len(key) > maxKeyBytes:
-		return fmt.Errorf("%w: the key has %d bytes; at most %d are allowed", store.ErrInvalid, len(key), maxKeyBytes)
+	case len(key) > MaxKeyBytes:
+		return fmt.Errorf("%w: the key has %d bytes; at most %d are allowed", store.ErrInvalid, len(key), MaxKeyBytes)
 	case !plain(key):
 		return fmt.Errorf("%w: the key has control characters or is not valid UTF-8", store.ErrInvalid)
 	}

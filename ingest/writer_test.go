@@ -384,11 +384,11 @@ func TestRefusedDocuments(t *testing.T) {
 	f := newFixture(t)
 	for what, change := range map[string]func(*Document){
 		"no key":                    func(d *Document) { d.Key = "" },
-		"long key":                  func(d *Document) { d.Key = strings.Repeat("k", maxKeyBytes+1) },
+		"long key":                  func(d *Document) { d.Key = strings.Repeat("k", MaxKeyBytes+1) },
 		"key with NUL":              func(d *Document) { d.Key = "a\x00b" },
 		"key with a line break":     func(d *Document) { d.Key = "a\nb" },
 		"key not UTF-8":             func(d *Document) { d.Key = "a\xff" },
-		"long title":                func(d *Document) { d.Title = strings.Repeat("t", maxTitleBytes+1) },
+		"long title":                func(d *Document) { d.Title = strings.Repeat("t", MaxTitleBytes+1) },
 		"title with NUL":            func(d *Document) { d.Title = "a\x00b" },
 		"title not UTF-8":           func(d *Document) { d.Title = "a\xff" },
 		"no format":                 func(d *Document) { d.Format = "" },
@@ -409,7 +409,7 @@ func TestRefusedDocuments(t *testing.T) {
 	for range f.store.Scan(t.Context(), f.id, 0) {
 		t.Fatal("something was written")
 	}
-	for _, key := range []string{"a/b", "ä", "a b", strings.Repeat("k", maxKeyBytes)} {
+	for _, key := range []string{"a/b", "ä", "a b", strings.Repeat("k", MaxKeyBytes)} {
 		require.True(t, f.write(markdown(key, "one")).Created, key)
 	}
 }

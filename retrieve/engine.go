@@ -15,7 +15,8 @@ import (
 	"sluice/store"
 )
 
-const maxQueryBytes = 8 << 10
+// MaxQueryBytes bounds a query's text.
+const MaxQueryBytes = 8 << 10
 
 // Engine answers queries.
 type Engine struct {
@@ -74,8 +75,8 @@ func checkQuery(text string) error {
 	if strings.TrimSpace(text) == "" {
 		return fmt.Errorf("%w: the query is empty", store.ErrInvalid)
 	}
-	if len(text) > maxQueryBytes {
-		return fmt.Errorf("%w: the query has %d bytes; at most %d are allowed", store.ErrInvalid, len(text), maxQueryBytes)
+	if len(text) > MaxQueryBytes {
+		return fmt.Errorf("%w: the query has %d bytes; at most %d are allowed", store.ErrInvalid, len(text), MaxQueryBytes)
 	}
 	return nil
 }

@@ -297,10 +297,10 @@ func TestRefusedSearches(t *testing.T) {
 	for what, change := range map[string]func(*Request){
 		"empty query": func(r *Request) { r.Query = "" },
 		"blank query": func(r *Request) { r.Query = " \n\t" },
-		"long query":  func(r *Request) { r.Query = strings.Repeat("a", maxQueryBytes+1) },
+		"long query":  func(r *Request) { r.Query = strings.Repeat("a", MaxQueryBytes+1) },
 		"strategy":    func(r *Request) { r.Strategy = "magic" },
 		"k":           func(r *Request) { r.K = -1 },
-		"large k":     func(r *Request) { r.K = maxK + 1 },
+		"large k":     func(r *Request) { r.K = MaxK + 1 },
 	} {
 		r := h.request(person("me"), Hybrid, "harbour", 5)
 		change(&r)

@@ -40,11 +40,15 @@ const (
 	lexicalDepth = 100
 	rrfConstant  = 60
 	poolDepth    = 30
-	maxK         = 100
-	defaultK     = 10
 
 	denseWeight   = 1
 	lexicalWeight = 0.5
+)
+
+// Bounds of a request's K.
+const (
+	MaxK     = 100
+	DefaultK = 10 // for 0
 )
 
 // Plan is all that decides how a query is answered, its text and principal
@@ -71,7 +75,7 @@ type models struct{ embedder, reranker string }
 // newPlan makes the plan of a request, filling in defaults; what it does not
 // know is store.ErrInvalid.
 func newPlan(r Request, m models, analyzer string) (Plan, error) {
-	p := Plan{Strategy: cmp.Or(r.Strategy, defaultStrategy), K: cmp.Or(r.K, defaultK), Fusion: r.Fusion}
+	p := Plan{Strategy: cmp.Or(r.Strategy, defaultStrategy), K: cmp.Or(r.K, DefaultK), Fusion: r.Fusion}
 	if err := p.check(); err != nil {
 		return Plan{}, err
 	}
@@ -106,8 +110,8 @@ func (p Plan) check() error {
 	switch {
 	case !slices.Contains(strategies, p.Strategy):
 		return fmt.Errorf("%w: unknown strategy %q; use one of %v", store.ErrInvalid, p.Strategy, strategies)
-	case p.K < 1 || p.K > maxK:
-		return fmt.Errorf("%w: k is %d; use 1 to %d", store.ErrInvalid, p.K, maxK)
+	case p.K < 1 || p.K > MaxK:
+		return fmt.Errorf("%w: k is %d; use 1 to %d", store.ErrInvalid, p.K, MaxK)
 	case p.Fusion != "" && !p.fuses():
 		return fmt.Errorf("%w: the strategy %s has nothing to fuse; leave fusion out", store.ErrInvalid, p.Strategy)
 	case p.Fusion != "" && !slices.Contains(fusions, p.Fusion):

@@ -133,7 +133,7 @@ func TestBodiesOfSearchesAreSmall(t *testing.T) {
 	d := start(t, func(s *setup) { s.limits.BodyBytes = 1 << 20 })
 	d.collection()
 	requireProblem(t, 413, d.send("POST", "/v1/collections/c/search", `{"query":"`+strings.Repeat("x", 70<<10)+`"}`, "Authorization", bearer("alice")))
-	longest := `{"query":"` + strings.Repeat(`\u0041`, maxQuery) + `"}`
+	longest := `{"query":"` + strings.Repeat(`\u0041`, retrieve.MaxQueryBytes) + `"}`
 	require.Equal(t, 200, d.send("POST", "/v1/collections/c/search", longest, "Authorization", bearer("alice")).status)
 }
 

@@ -16,7 +16,6 @@ import (
 )
 
 const (
-	maxTitle    = 1024 // bytes
 	defaultPage = 100
 	maxPage     = 1000
 )
@@ -72,8 +71,8 @@ func documentOf(d client.Document) (ingest.Document, error) {
 	if err := checkKey(d.Key); err != nil {
 		return ingest.Document{}, err
 	}
-	if len(d.Title) > maxTitle || !plain(d.Title) {
-		return ingest.Document{}, badRequest("title: longer than %d bytes, or not plain text", maxTitle)
+	if len(d.Title) > ingest.MaxTitleBytes || !plain(d.Title) {
+		return ingest.Document{}, badRequest("title: longer than %d bytes, or not plain text", ingest.MaxTitleBytes)
 	}
 	access, err := accessOf(d)
 	return ingest.Document{Key: d.Key, Title: d.Title, Format: d.Format, Text: []byte(d.Text), Access: access}, err

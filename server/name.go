@@ -1,8 +1,10 @@
 package server
 
-import "regexp"
+import (
+	"regexp"
 
-const maxKey = 1024
+	"sluice/ingest"
+)
 
 var collectionName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`)
 
@@ -19,8 +21,8 @@ func checkKey(key string) error {
 	switch {
 	case key == "":
 		return badRequest("key: a document needs one")
-	case len(key) > maxKey:
-		return badRequest("key: longer than %d bytes", maxKey)
+	case len(key) > ingest.MaxKeyBytes:
+		return badRequest("key: longer than %d bytes", ingest.MaxKeyBytes)
 	case !plain(key):
 		return badRequest("key: not UTF-8 without control characters")
 	case key == "." || key == "..":

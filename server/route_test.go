@@ -16,7 +16,7 @@ import (
 func TestPathRoundTrip(t *testing.T) {
 	r := newRouter(routes())
 	rapid.Check(t, func(t *rapid.T) {
-		key := rapid.StringN(1, 100, maxKey).Filter(func(s string) bool { return checkKey(s) == nil }).Draw(t, "key")
+		key := rapid.StringN(1, 100, ingest.MaxKeyBytes).Filter(func(s string) bool { return checkKey(s) == nil }).Draw(t, "key")
 		target := "/v1/collections/c/documents/" + url.PathEscape(key) + "/access?x=/../"
 		_, one, vars, err := r.find("PATCH", []byte(target))
 		require.NoError(t, err)

@@ -10,12 +10,6 @@ import (
 	"sluice/retrieve"
 )
 
-const (
-	defaultK = 10
-	maxK     = 100
-	maxQuery = 8192 // bytes
-)
-
 func (s *Server) search(q *request) error {
 	collection, err := q.collection()
 	if err != nil {
@@ -42,10 +36,10 @@ func searchOf(body client.SearchRequest, p filter.Principal, now time.Time) (ret
 	switch {
 	case body.Query == "":
 		return retrieve.Request{}, badRequest("query: must not be empty")
-	case len(body.Query) > maxQuery:
-		return retrieve.Request{}, badRequest("query: longer than %d bytes", maxQuery)
-	case body.K < 0 || body.K > maxK:
-		return retrieve.Request{}, badRequest("k: a whole number from 1 to %d is expected", maxK)
+	case len(body.Query) > retrieve.MaxQueryBytes:
+		return retrieve.Request{}, badRequest("query: longer than %d bytes", retrieve.MaxQueryBytes)
+	case body.K < 0 || body.K > retrieve.MaxK:
+		return retrieve.Request{}, badRequest("k: a whole number from 1 to %d is expected", retrieve.MaxK)
 	}
 	scope, err := scopeOf(body.Scope, p, now)
 	r := retrieve.Request{
@@ -58,7 +52,7 @@ func searchOf(body client.SearchRequest, p filter.Principal, now time.Time) (ret
 		Explain:   body.Explain,
 	}
 	if r.K == 0 {
-		r.K = defaultK
+		r.K = retrieve.DefaultK
 	}
 	return r, err
 }
