@@ -27,6 +27,7 @@ type Device struct {
 	layers   []*layer
 	head     *head
 	relative *relative // nil: attention looks at no distances
+	ropes    map[model.Attention]*rope
 	activate func(x []float32)
 	kernels  *simd.Set
 
@@ -58,8 +59,11 @@ func prepare(m *model.Model, workers int, kernels *simd.Set) *Device {
 	if workers <= 0 {
 		workers = runtime.GOMAXPROCS(0)
 	}
-	d := &Device{config: m.Config, encoder: m.Encoder, kernels: kernels}
+	d := &Device{config: m.Config, encoder: m.Encoder, kernels: kernels, ropes: map[model.Attention]*rope{}}
 	d.encoder.Layers = nil
+	if m.Encoder.Relative != nil {
+		d.relative = newRelative(m.Config, m.Encoder.Relative)
+	}
 	d.head = newHead(m, kernels)
 	d.activate = activation(m.Config.Activation, kernels)
 	d.activateRow = func(_ int, x []float32) { d.activate(x) }

@@ -46,10 +46,6 @@ func TestNarrowTinyModels(t *testing.T) {
 // float32.
 func checkNarrow(t *testing.T, m *model.Model, p Precision, kernels *simd.Set) {
 	d := openNarrow(t, m, 2, p, kernels)
-	if !narrows(m.Config) {
-		require.Equal(t, "f32", d.Precision())
-		return
-	}
 	require.Equal(t, string(p), d.Precision())
 	plain := openNarrow(t, m, 2, F32, kernels)
 	var wanted, got []float32

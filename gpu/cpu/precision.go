@@ -3,7 +3,6 @@ package cpu
 import (
 	"errors"
 	"fmt"
-	"slices"
 
 	"sluice/kernels/simd"
 	"sluice/model"
@@ -40,8 +39,7 @@ func Fastest() Precision {
 	return F32
 }
 
-// NewPrecision is New with a choice of precision. Models that are not runnable
-// in it run in F32, and Precision says so.
+// NewPrecision is New with a choice of precision.
 func NewPrecision(m *model.Model, workers int, p Precision) (*Device, error) {
 	if _, err := ParsePrecision(string(p)); err != nil {
 		return nil, err
@@ -52,19 +50,10 @@ func NewPrecision(m *model.Model, workers int, p Precision) (*Device, error) {
 func newPrecision(m *model.Model, workers int, p Precision, kernels *simd.Set) *Device {
 	d := prepare(m, workers, kernels)
 	d.precision = p
-	if !narrows(m.Config) {
-		d.precision = F32
-	}
 	if d.precision == F32 {
 		d.packLayers(m.Encoder.Layers)
 	} else {
 		d.narrow = newNarrow(d, m.Encoder.Layers)
 	}
 	return d
-}
-
-// narrows reports whether a model is built as BERT is, so that narrow runs it.
-func narrows(c model.Config) bool {
-	special := func(a model.Attention) bool { return a != model.Attention{} }
-	return !c.Gated && !c.PreNorm && c.Buckets == 0 && !slices.ContainsFunc(c.Attention, special)
 }
