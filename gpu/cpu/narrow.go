@@ -23,6 +23,17 @@ type narrow struct {
 	lanes  []lane
 	chunks []span
 	meet   *barrier
+
+	job             job
+	together, apart func(worker, task int) // runShare and runChunk, made once
+}
+
+// job is the batch in progress.
+type job struct {
+	ctx          context.Context
+	batch        *gpu.Batch
+	out          gpu.Output
+	parts, share int // of rows, where workers share them
 }
 
 // narrowLayer is a model.Layer in a precision's numbers.
@@ -49,6 +60,7 @@ func newNarrow(d *Device, layers []model.Layer) *narrow {
 	for i := range n.lanes {
 		n.lanes[i].narrow = n
 	}
+	n.together, n.apart = n.runShare, n.runChunk
 	return n
 }
 
@@ -79,19 +91,17 @@ func (n *narrow) pack(rotated bool, maps ...model.Dense) *simd.Weights {
 
 // run implements Device.Run. ctx is looked at between chunks.
 func (n *narrow) run(ctx context.Context, batch *gpu.Batch, out gpu.Output) error {
+	n.job = job{ctx: ctx, batch: batch, out: out}
+	defer func() { n.job = job{} }()
 	n.cut(batch.Offsets)
 	if len(n.chunks) < 2*n.device.team.size {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		n.runTogether(batch, out)
+		n.runTogether(batch.Tokens())
 		return nil
 	}
-	n.device.team.run(len(n.chunks), func(worker, task int) {
-		if ctx.Err() == nil {
-			n.lanes[worker].runChunk(batch, n.chunks[task], out)
-		}
-	})
+	n.device.team.run(len(n.chunks), n.apart)
 	return ctx.Err()
 }
 
@@ -109,20 +119,33 @@ func (n *narrow) cut(offsets []int) {
 const leastRows = 32
 
 // runTogether gives every worker a share of the rows.
-func (n *narrow) runTogether(batch *gpu.Batch, out gpu.Output) {
-	tokens := batch.Tokens()
+func (n *narrow) runTogether(tokens int) {
 	parts := min(n.device.team.size, ceil(tokens, leastRows))
-	share := ceil(ceil(tokens, parts), leastRows/2) * (leastRows / 2)
-	parts = ceil(tokens, share)
-	n.meet.size = int32(parts)
-	s := &n.lanes[0].stream
-	s.resize(n, tokens)
-	n.device.team.run(parts, func(_, part int) {
-		w := &n.lanes[part]
-		w.encode(s, batch, span{0, batch.Len()}, span{part * share, min((part+1)*share, tokens)}, n.meet.wait)
-		n.meet.wait()
-		w.finish(s, batch.Offsets, span{batch.Len() * part / parts, batch.Len() * (part + 1) / parts}, 0, out)
-	})
+	n.job.share = ceil(ceil(tokens, parts), leastRows/2) * (leastRows / 2)
+	n.job.parts = ceil(tokens, n.job.share)
+	n.meet.size = int32(n.job.parts)
+	n.lanes[0].stream.resize(n, tokens)
+	n.device.team.run(n.job.parts, n.together)
+}
+
+func (n *narrow) runShare(_, part int) {
+	w, s, j, batch := &n.lanes[part], &n.lanes[0].stream, &n.job, n.job.batch
+	rows := span{part * j.share, min((part+1)*j.share, batch.Tokens())}
+	w.encode(s, batch, span{0, batch.Len()}, rows, n.meet.wait)
+	n.meet.wait()
+	w.finish(s, batch.Offsets, span{batch.Len() * part / j.parts, batch.Len() * (part + 1) / j.parts}, 0, j.out)
+}
+
+// runChunk takes one chunk through all layers.
+func (n *narrow) runChunk(worker, chunk int) {
+	if n.job.ctx.Err() != nil {
+		return
+	}
+	w, batch, sequences := &n.lanes[worker], n.job.batch, n.chunks[chunk]
+	first, last := batch.Offsets[sequences.from], batch.Offsets[sequences.to]
+	w.stream.resize(n, last-first)
+	w.encode(&w.stream, batch, sequences, span{0, last - first}, func() {})
+	w.finish(&w.stream, batch.Offsets, sequences, first, n.job.out)
 }
 
 // lane is one worker's memory.
@@ -134,13 +157,6 @@ type lane struct {
 	inner     simd.FeedForwardScratch
 	head      headScratch
 	row       []float32
-}
-
-func (w *lane) runChunk(batch *gpu.Batch, sequences span, out gpu.Output) {
-	first, last := batch.Offsets[sequences.from], batch.Offsets[sequences.to]
-	w.stream.resize(w.narrow, last-first)
-	w.encode(&w.stream, batch, sequences, span{0, last - first}, func() {})
-	w.finish(&w.stream, batch.Offsets, sequences, first, out)
 }
 
 // encode takes rows of some sequences' tokens through all layers. wait is
