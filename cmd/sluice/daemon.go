@@ -132,7 +132,7 @@ func (d *daemon) openModels(ctx context.Context) error {
 		return err
 	}
 	options := gpu.Options{Hooks: server.SchedulerHooks(d.registry, d.log)}
-	if d.embedder, err = cpu.Open(precision(d.config.Precision), options, dirs...); err != nil {
+	if d.embedder, err = cpu.Open(cpu.Precision(d.config.Precision), options, dirs...); err != nil {
 		return err
 	}
 	info := d.embedder.Info()
@@ -166,14 +166,6 @@ func (d *daemon) modelDirs(ctx context.Context) (dirs []string, err error) {
 		dirs = append(dirs, dir)
 	}
 	return dirs, nil
-}
-
-// precision is the configured one, where "auto" is the fastest.
-func precision(setting string) cpu.Precision {
-	if setting == "auto" {
-		return cpu.Fastest()
-	}
-	return cpu.Precision(setting)
 }
 
 // openIndex opens one collection's index. The index is derived: one that is

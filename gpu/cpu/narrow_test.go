@@ -175,13 +175,38 @@ func TestNarrowMiniLMIsNearItsGoldens(t *testing.T) {
 	}
 }
 
+// Auto takes 8 bits where the CPU has instructions for them and the model bears
+// them.
 func TestFastestPrecision(t *testing.T) {
-	want := F32
-	if simd.Best().Narrow() {
-		want = Int8
+	for name, broken := range map[string]bool{"bears 8 bits": false, "does not": true} {
+		m, err := model.Load(filepath.Join(modelsDir, "bert_e2e_wordpiece_cased"))
+		require.NoError(t, err)
+		if broken { // as bert_f16_overflow
+			for i := range m.Encoder.Layers {
+				m.Encoder.Layers[i].Down.Weight[0] = 1e5
+			}
+		}
+		for _, kernels := range simd.Supported() {
+			t.Run(name+"/"+kernels.Level, func(t *testing.T) {
+				d, err := fastest(m, loadTokenizer(t, m), 1, kernels)
+				require.NoError(t, err)
+				defer d.Close()
+				want := Int8
+				switch {
+				case !kernels.Narrow(), broken && !kernels.FastBF16():
+					want = F32
+				case broken:
+					want = BF16
+				}
+				require.Equal(t, string(want), d.Precision())
+			})
+		}
 	}
-	require.Equal(t, want, Fastest())
-	_, err := ParsePrecision("f16")
+	s, err := Open(Auto, gpu.Options{}, filepath.Join(modelsDir, "bert_e2e_wordpiece_cased"))
+	require.NoError(t, err)
+	defer s.Close(t.Context())
+	require.Equal(t, simd.Best().Narrow(), s.Info().Precision == "int8")
+	_, err = ParsePrecision("f16")
 	require.ErrorIs(t, err, ErrPrecision)
 	_, err = NewPrecision(nil, 1, "")
 	require.ErrorIs(t, err, ErrPrecision)

@@ -16,6 +16,9 @@ const (
 	F32  Precision = "f32"
 	BF16 Precision = "bf16" // weights and activations as bfloat16, sums as float32
 	Int8 Precision = "int8" // weights by column and activations by token as 8-bit integers; attention as BF16
+
+	// Auto is, in Open, the fastest that suits each model: see fastest.
+	Auto Precision = "auto"
 )
 
 // ErrPrecision is wrapped where a precision is unknown.
@@ -28,15 +31,6 @@ func ParsePrecision(name string) (Precision, error) {
 		return p, nil
 	}
 	return "", fmt.Errorf("%w: %q; there are f32, bf16 and int8", ErrPrecision, name)
-}
-
-// Fastest is the precision that suits this CPU: Int8 where there are
-// instructions for it, else F32.
-func Fastest() Precision {
-	if simd.Best().Narrow() {
-		return Int8
-	}
-	return F32
 }
 
 // NewPrecision is New with a choice of precision.

@@ -16,6 +16,7 @@ type narrowSet struct {
 	rope             func(x []uint16, cos, sin []float32)
 	packKeys         func(*packArgs)
 	packValues       func(*packArgs)
+	fastBF16         bool
 	stripRows        int                // rows of a product whose inputs and sums fit the first-level cache
 	finishRotated    func(*rotatedArgs) // nil where there is none, as quantizePeaks
 	quantizePeaks    func(*peaksArgs)
@@ -24,6 +25,10 @@ type narrowSet struct {
 // Narrow tells whether s has instructions for 8- and 16-bit numbers; where it
 // has none, plain Go makes them far slower than float32.
 func (s *Set) Narrow() bool { return s.narrow.quantizePeaks != nil }
+
+// FastBF16 tells whether 16-bit products are faster than float32's: with tiles,
+// and where one instruction multiplies pairs.
+func (s *Set) FastBF16() bool { return s.narrow.fastBF16 }
 
 // What a finish begins with, and what it writes.
 const (

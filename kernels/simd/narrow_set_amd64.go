@@ -30,7 +30,7 @@ func narrowVNNI() narrowSet {
 // narrowBF16 wants the bfloat16 instructions besides.
 func narrowBF16() narrowSet {
 	n := narrowVNNI()
-	n.bf16Dot = byRows(&bf16Dots)
+	n.fastBF16, n.bf16Dot = true, byRows(&bf16Dots)
 	n.finish[fromInt8][linear][toBF16] = finishInt8ToBF16
 	n.finish[fromBF16][linear][toBF16] = finishBF16ToBF16
 	n.finish[fromBF16][gelu][toBF16] = finishBF16GELUToBF16
