@@ -12,15 +12,16 @@ import (
 // a vector or a score (weights, tokenizer, pooling, normalisation, precision):
 // equal digests mean comparable ones.
 type Info struct {
-	Model       string
-	Digest      string
-	Dimensions  int
-	MaxTokens   int // a longer text is cut, and its Embedding says so
-	BatchTokens int // that run at once
-	Precision   string
-	Pooling     model.Pooling
-	Prompts     model.Prompts // to put before a text; nothing here does it
-	Labels      []string      // of a reranker, one; none of an embedder
+	Model           string
+	Digest          string
+	Dimensions      int
+	TokenDimensions int // of a token's vector; they differ where Dense modules follow pooling
+	MaxTokens       int // a longer text is cut, and its Embedding says so
+	BatchTokens     int // that run at once
+	Precision       string
+	Pooling         model.Pooling
+	Prompts         model.Prompts // to put before a text; nothing here does it
+	Labels          []string      // of a reranker, one; none of an embedder
 }
 
 // Priority says who waits for whom.
@@ -63,9 +64,9 @@ type Truncation struct {
 type Timing struct{ Tokenize, Queue, Run time.Duration }
 
 // Embedding is one text's vector, of unit length; Norm is the length that it had
-// before. Tokens counts what was embedded, special tokens included. TokenVectors, where asked for, is Tokens ×
-// Dimensions: the last hidden state, not normalised; Special then says which of
-// the tokens the tokenizer added, as [CLS].
+// before. Tokens counts what was embedded, special tokens included. TokenVectors,
+// where asked for, is Tokens × TokenDimensions: the last hidden state, not
+// normalised; Special then says which of the tokens the tokenizer added, as [CLS].
 type Embedding struct {
 	Vector       []float32
 	Norm         float32

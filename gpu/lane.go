@@ -82,7 +82,7 @@ func newLane(s *Scheduler, v Served) (*lane, error) {
 func describe(m *model.Model, d Device) Info {
 	digest := sha256.Sum256([]byte(m.Digest + "\n" + d.Precision()))
 	return Info{
-		Model: m.Name, Digest: hex.EncodeToString(digest[:]), Dimensions: d.Dimensions(),
+		Model: m.Name, Digest: hex.EncodeToString(digest[:]), Dimensions: d.Dimensions(), TokenDimensions: m.Config.Hidden,
 		MaxTokens: m.MaxTokens, Precision: d.Precision(), Pooling: m.Pooling, Prompts: m.Prompts,
 	}
 }

@@ -37,7 +37,9 @@ type recorder struct {
 	err    error
 }
 
-func (r *recorder) Info() gpu.Info { return gpu.Info{Model: "m", Digest: r.digest, Dimensions: 4} }
+func (r *recorder) Info() gpu.Info {
+	return gpu.Info{Model: "m", Digest: r.digest, Dimensions: 4, TokenDimensions: 4}
+}
 
 func (r *recorder) Embed(_ context.Context, q gpu.Request) ([]gpu.Embedding, error) {
 	r.mu.Lock()

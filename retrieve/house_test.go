@@ -46,7 +46,7 @@ type bagOfWords struct {
 }
 
 func (b *bagOfWords) Info() gpu.Info {
-	return gpu.Info{Model: "bag", Digest: "bag/1", Dimensions: dimensions, MaxTokens: 512, Precision: "f32"}
+	return gpu.Info{Model: "bag", Digest: "bag/1", Dimensions: dimensions, TokenDimensions: dimensions, MaxTokens: 512, Precision: "f32"}
 }
 
 func (b *bagOfWords) Embed(ctx context.Context, request gpu.Request) ([]gpu.Embedding, error) {

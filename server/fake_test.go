@@ -201,7 +201,7 @@ func (f *fake) Info() gpu.Info {
 	if f.models != nil {
 		return f.models.Info()
 	}
-	return gpu.Info{Model: "tiny", Dimensions: 3, MaxTokens: 16}
+	return gpu.Info{Model: "tiny", Dimensions: 3, TokenDimensions: 3, MaxTokens: 16}
 }
 
 func (f *fake) Tokenizer() *tokenizer.Tokenizer { return f.models.Tokenizer() }
