@@ -8,7 +8,7 @@ import (
 	"sluice/model"
 )
 
-// Info describes an embedder or a reranker. Digest identifies all that decides
+// Info describes an embedder or a classifier. Digest identifies all that decides
 // a vector or a score (weights, tokenizer, pooling, normalisation, precision):
 // equal digests mean comparable ones.
 type Info struct {
@@ -21,7 +21,7 @@ type Info struct {
 	Precision       string
 	Pooling         model.Pooling
 	Prompts         model.Prompts // to put before a text; nothing here does it
-	Labels          []string      // of a reranker, one; none of an embedder
+	Labels          []string      // of a classifier, one for each logit; none of an embedder
 }
 
 // Priority says who waits for whom.

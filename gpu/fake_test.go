@@ -29,6 +29,7 @@ type fakeDevice struct {
 	onAnswer func(ids []int32, vector []float32) // may spoil an answer
 	onToken  func(id int32, vector []float32)    // may spoil a token's vector
 	deaf     bool                                // ignores its context
+	labels   int                                 // logits; 0: one
 
 	mu      sync.Mutex
 	batches [][]int
@@ -37,7 +38,7 @@ type fakeDevice struct {
 }
 
 func (d *fakeDevice) Dimensions() int   { return dimensions }
-func (d *fakeDevice) Labels() int       { return 1 }
+func (d *fakeDevice) Labels() int       { return max(1, d.labels) }
 func (d *fakeDevice) Precision() string { return "fake" }
 func (d *fakeDevice) Close() error      { d.closed++; return nil }
 
@@ -64,8 +65,9 @@ func (d *fakeDevice) Run(ctx context.Context, b *Batch, out Output) error {
 	}
 	for i := range out.Logits {
 		vector := make([]float32, dimensions)
-		d.answer(b.IDs[b.Offsets[i]:b.Offsets[i+1]], vector)
-		out.Logits[i] = vector[1]
+		text := i / d.Labels()
+		d.answer(b.IDs[b.Offsets[text]:b.Offsets[text+1]], vector)
+		out.Logits[i] = vector[1] + float32(i%d.Labels())
 	}
 	for i := range len(out.Pooled) / dimensions {
 		d.answer(b.IDs[b.Offsets[i]:b.Offsets[i+1]], out.Pooled[i*dimensions:][:dimensions])

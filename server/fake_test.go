@@ -29,8 +29,9 @@ type fake struct {
 	onEmbed  func(texts []string) error
 	notReady error
 
-	models   *gpu.Scheduler // nil: made-up vectors
-	reranker gpu.Reranker
+	models     *gpu.Scheduler // nil: made-up vectors
+	reranker   gpu.Reranker
+	classifier gpu.Classifier
 }
 
 func newFake() *fake {
@@ -207,5 +208,7 @@ func (f *fake) Info() gpu.Info {
 func (f *fake) Tokenizer() *tokenizer.Tokenizer { return f.models.Tokenizer() }
 
 func (f *fake) Reranker() gpu.Reranker { return f.reranker }
+
+func (f *fake) Classifier() gpu.Classifier { return f.classifier }
 
 func (f *fake) Ready(context.Context) error { return f.notReady }
