@@ -78,7 +78,7 @@ func (b *batch) output(l *lane) Output {
 	b.norms = resize(b.norms, len(b.items))
 	out := Output{Pooled: b.answers, Norms: b.norms}
 	if slices.ContainsFunc(b.items, func(it item) bool { return it.call.tokens }) {
-		b.tokens = resize(b.tokens, b.input.Tokens()*l.width)
+		b.tokens = resize(b.tokens, b.input.Tokens()*l.info.TokenDimensions)
 		out.Tokens = b.tokens
 	}
 	return out
@@ -91,18 +91,18 @@ func resize(s []float32, n int) []float32 {
 	return s[:n]
 }
 
-// vectors are those of text i, of so many numbers each.
-func (b *batch) vectors(i, width int) (pooled, tokens []float32) {
-	pooled = b.answers[i*width:][:width]
-	if b.items[i].call.tokens {
+// vectors are those of text i.
+func (b *batch) vectors(i int, l *lane) (pooled, tokens []float32) {
+	pooled = b.answers[i*l.width:][:l.width]
+	if width := l.info.TokenDimensions; b.items[i].call.tokens {
 		tokens = b.tokens[b.input.Offsets[i]*width : b.input.Offsets[i+1]*width]
 	}
 	return pooled, tokens
 }
 
 // sound reports whether text i's vectors are numbers.
-func (b *batch) sound(i, width int) bool {
-	pooled, tokens := b.vectors(i, width)
+func (b *batch) sound(i int, l *lane) bool {
+	pooled, tokens := b.vectors(i, l)
 	return finite(pooled) && finite(tokens)
 }
 

@@ -77,10 +77,10 @@ func (c *call) fail(err error) {
 }
 
 // deliver copies text i of b.
-func (c *call) deliver(b *batch, i, width int) {
+func (c *call) deliver(b *batch, i int, l *lane) {
 	it := b.items[i]
 	result := &c.results[it.text]
-	vector, tokens := b.vectors(i, width)
+	vector, tokens := b.vectors(i, l)
 	copy(result.Vector, vector)
 	if c.tokens {
 		result.TokenVectors = append([]float32(nil), tokens...)

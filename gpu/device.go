@@ -31,7 +31,7 @@ func (b *Batch) Tokens() int { return len(b.IDs) }
 type Output struct {
 	Pooled []float32 // Len × Dimensions: one vector of unit length per sequence
 	Norms  []float32 // Len, with Pooled only: the length that each vector had before
-	Tokens []float32 // Tokens × Dimensions: the last hidden state as it is, token by token
+	Tokens []float32 // Tokens × the encoder's hidden size: the last hidden state as it is, token by token
 	Logits []float32 // Len × Labels: the classification head's scores before sigmoid or softmax
 }
 
@@ -42,7 +42,7 @@ type Device interface {
 	// not in a single bit. An error concerns the batch as a whole: out is then
 	// undefined. It refuses what the model has no head for.
 	Run(ctx context.Context, batch *Batch, out Output) error
-	// Dimensions is the length of a vector, pooled or a token's.
+	// Dimensions is the length of a pooled vector.
 	Dimensions() int
 	// Labels is the number of a sequence's logits; 0 without a classification head.
 	Labels() int

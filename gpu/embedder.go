@@ -8,19 +8,20 @@ import (
 	"sluice/model"
 )
 
-// Info describes an embedder or a reranker. Digest identifies all that decides
+// Info describes an embedder or a classifier. Digest identifies all that decides
 // a vector or a score (weights, tokenizer, pooling, normalisation, precision):
 // equal digests mean comparable ones.
 type Info struct {
-	Model       string
-	Digest      string
-	Dimensions  int
-	MaxTokens   int // a longer text is cut, and its Embedding says so
-	BatchTokens int // that run at once
-	Precision   string
-	Pooling     model.Pooling
-	Prompts     model.Prompts // for Request.Prompt
-	Labels      []string      // of a reranker, one; none of an embedder
+	Model           string
+	Digest          string
+	Dimensions      int
+	TokenDimensions int // of a token's vector; they differ where Dense modules follow pooling
+	MaxTokens       int // a longer text is cut, and its Embedding says so
+	BatchTokens     int // that run at once
+	Precision       string
+	Pooling         model.Pooling
+	Prompts         model.Prompts // for Request.Prompt
+	Labels          []string      // of a classifier, one for each logit; none of an embedder
 }
 
 // Priority says who waits for whom.
@@ -64,10 +65,10 @@ type Truncation struct {
 type Timing struct{ Tokenize, Queue, Run time.Duration }
 
 // Embedding is one text's vector, of unit length; Norm is the length that it had
-// before. Tokens counts what was embedded, special tokens included. TokenVectors, where asked for, is Tokens ×
-// Dimensions: the last hidden state, not normalised; Special then says which of
-// the tokens are not of the text: those of the prompt, and what the tokenizer
-// added, as [CLS].
+// before. Tokens counts what was embedded, special tokens included. TokenVectors,
+// where asked for, is Tokens × TokenDimensions: the last hidden state, not
+// normalised; Special then says which of the tokens are not of the text: those
+// of the prompt, and what the tokenizer added, as [CLS].
 type Embedding struct {
 	Vector       []float32
 	Norm         float32

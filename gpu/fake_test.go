@@ -15,12 +15,13 @@ import (
 )
 
 const (
-	tiny       = "../model/testdata/bert_e2e_wordpiece_cased"
-	dimensions = 2
+	tiny            = "../model/testdata/bert_e2e_wordpiece_cased"
+	dimensions      = 2
+	tokenDimensions = 3 // as where a Dense module follows pooling
 )
 
 // fakeDevice answers (number of tokens, sum of ids) for a sequence, with the
-// number as the norm and the sum as the logit, and (id, 1) for a token. It remembers each batch's lengths, probes left out, and does
+// number as the norm and the sum as the logit, and (id, 1, 0) for a token. It remembers each batch's lengths, probes left out, and does
 // what a test tells it to.
 type fakeDevice struct {
 	perToken time.Duration                       // what a batch takes, on a fake clock
@@ -28,6 +29,7 @@ type fakeDevice struct {
 	onAnswer func(ids []int32, vector []float32) // may spoil an answer
 	onToken  func(id int32, vector []float32)    // may spoil a token's vector
 	deaf     bool                                // ignores its context
+	labels   int                                 // logits; 0: one
 
 	mu      sync.Mutex
 	batches [][]int
@@ -36,7 +38,7 @@ type fakeDevice struct {
 }
 
 func (d *fakeDevice) Dimensions() int   { return dimensions }
-func (d *fakeDevice) Labels() int       { return 1 }
+func (d *fakeDevice) Labels() int       { return max(1, d.labels) }
 func (d *fakeDevice) Precision() string { return "fake" }
 func (d *fakeDevice) Close() error      { d.closed++; return nil }
 
@@ -63,14 +65,15 @@ func (d *fakeDevice) Run(ctx context.Context, b *Batch, out Output) error {
 	}
 	for i := range out.Logits {
 		vector := make([]float32, dimensions)
-		d.answer(b.IDs[b.Offsets[i]:b.Offsets[i+1]], vector)
-		out.Logits[i] = vector[1]
+		text := i / d.Labels()
+		d.answer(b.IDs[b.Offsets[text]:b.Offsets[text+1]], vector)
+		out.Logits[i] = vector[1] + float32(i%d.Labels())
 	}
 	for i := range len(out.Pooled) / dimensions {
 		d.answer(b.IDs[b.Offsets[i]:b.Offsets[i+1]], out.Pooled[i*dimensions:][:dimensions])
 	}
-	for i := range len(out.Tokens) / dimensions {
-		vector := out.Tokens[i*dimensions:][:dimensions]
+	for i := range len(out.Tokens) / tokenDimensions {
+		vector := out.Tokens[i*tokenDimensions:][:tokenDimensions]
 		if vector[0], vector[1] = float32(b.IDs[i]), 1; d.onToken != nil {
 			d.onToken(b.IDs[i], vector)
 		}
@@ -129,6 +132,7 @@ var tinyServed = sync.OnceValue(func() Served {
 	if err != nil {
 		panic(err)
 	}
+	m.Config.Hidden = tokenDimensions
 	return Served{Model: m, Tokenizer: t}
 })
 

@@ -22,14 +22,15 @@ type Served struct {
 	Devices   []Device
 }
 
-// lane is one model of a scheduler, and its Embedder or Reranker.
+// lane is one model of a scheduler, and its Embedder, or its Classifier and
+// Reranker.
 type lane struct {
 	scheduler *Scheduler
 	info      Info
 	tokenizer *tokenizer.Tokenizer
-	scores    bool              // it is a Reranker
-	head      *model.Classifier // of a Reranker
-	width     int               // of an answer: numbers of a vector, or a logit
+	scores    bool              // it is a Classifier
+	head      *model.Classifier // of a Classifier
+	width     int               // of an answer: numbers of a vector, or logits
 	probe     Batch             // a short text, to see whether a device works
 
 	// Guarded by the scheduler's lock.
@@ -60,8 +61,8 @@ func newLane(s *Scheduler, v Served) (*lane, error) {
 			model.ErrInvalid, m.Name, t.VocabSize()-1, m.Config.Vocabulary)
 	}
 	l := &lane{scheduler: s, info: describe(m, v.Devices[0]), tokenizer: t, width: v.Devices[0].Dimensions()}
-	if c := m.Classifier; c != nil && len(c.Labels) == 1 {
-		l.scores, l.head, l.width, l.info.Labels = true, c, 1, c.Labels
+	if c := m.Classifier; c != nil {
+		l.scores, l.head, l.width, l.info.Labels = true, c, len(c.Labels), c.Labels
 	}
 	l.info.BatchTokens = s.options.BatchTokens
 	for _, d := range v.Devices {
@@ -82,12 +83,12 @@ func newLane(s *Scheduler, v Served) (*lane, error) {
 func describe(m *model.Model, d Device) Info {
 	digest := sha256.Sum256([]byte(m.Digest + "\n" + d.Precision()))
 	return Info{
-		Model: m.Name, Digest: hex.EncodeToString(digest[:]), Dimensions: d.Dimensions(),
+		Model: m.Name, Digest: hex.EncodeToString(digest[:]), Dimensions: d.Dimensions(), TokenDimensions: m.Config.Hidden,
 		MaxTokens: m.MaxTokens, Precision: d.Precision(), Pooling: m.Pooling, Prompts: m.Prompts,
 	}
 }
 
-// Info implements Embedder and Reranker.
+// Info implements Embedder, Classifier and Reranker.
 func (l *lane) Info() Info { return l.info }
 
 // Embed implements Embedder. Errors are ctx's own, a TooLongError,

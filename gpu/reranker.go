@@ -75,7 +75,7 @@ func Order(scores []Score) []int {
 
 // Reranker returns that of the model with this name, if it has one label.
 func (s *Scheduler) Reranker(name string) (Reranker, bool) {
-	if l := s.lane(name, true); l != nil {
+	if l := s.lane(name, true); l != nil && l.width == 1 {
 		return l, true
 	}
 	return nil, false
@@ -83,10 +83,7 @@ func (s *Scheduler) Reranker(name string) (Reranker, bool) {
 
 // Score implements Reranker. Errors are those of Embed.
 func (l *lane) Score(ctx context.Context, r ScoreRequest) ([]Score, error) {
-	o := r.Truncation.options(l.info.MaxTokens)
-	answers, err := l.run(ctx, len(r.Pairs), Request{Priority: r.Priority, Truncation: r.Truncation}, func(e *tokenizer.Encoding, i int) error {
-		return l.encodePair(e, r, r.Pairs[i], o)
-	})
+	answers, err := l.judge(ctx, r)
 	if err != nil {
 		return nil, err
 	}
@@ -95,6 +92,14 @@ func (l *lane) Score(ctx context.Context, r ScoreRequest) ([]Score, error) {
 		scores[i] = Score{Logit: a.Vector[0], Value: l.head.Score(a.Vector[0]), Tokens: a.Tokens, Truncated: a.Truncated, Timing: a.Timing}
 	}
 	return scores, nil
+}
+
+// judge has pairs run; their vectors are logits.
+func (l *lane) judge(ctx context.Context, r ScoreRequest) ([]Embedding, error) {
+	o := r.Truncation.options(l.info.MaxTokens)
+	return l.run(ctx, len(r.Pairs), Request{Priority: r.Priority, Truncation: r.Truncation}, func(e *tokenizer.Encoding, i int) error {
+		return l.encodePair(e, r, r.Pairs[i], o)
+	})
 }
 
 // encodePair cuts the second text, or where the first leaves no room for that,

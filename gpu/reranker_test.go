@@ -170,3 +170,26 @@ func TestPairTypes(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, []int32{0, 0, 0, 0, 1, 1}, types)
 }
+
+// Several labels make a classifier, which is no reranker.
+func TestClassifierOfSeveralLabels(t *testing.T) {
+	v := tinyServed()
+	m := *v.Model
+	m.Name, m.Classifier = "moods", &model.Classifier{Labels: []string{"sad", "glad", "calm"}}
+	v.Model, v.Devices = &m, []Device{&fakeDevice{labels: 3, onAnswer: func(ids []int32, v []float32) { v[1] = float32(len(ids)) }}}
+	s, err := NewScheduler(Options{}, v)
+	require.NoError(t, err)
+	defer func() { require.NoError(t, s.Close(context.Background())) }()
+	_, ok := s.Reranker("moods")
+	require.False(t, ok)
+	c, ok := s.Classifier("moods")
+	require.True(t, ok)
+	require.Equal(t, m.Classifier.Labels, c.Info().Labels)
+	got, err := c.Classify(t.Context(), ScoreRequest{Pairs: []Pair{{First: "a", Alone: true}, {First: "a", Second: "b"}}})
+	require.NoError(t, err)
+	require.Equal(t, []float32{3, 4, 5}, got[0].Logits)
+	require.Equal(t, []float32{5, 6, 7}, got[1].Logits)
+	p := got[0].Probabilities()
+	require.InDelta(t, 1, p[0]+p[1]+p[2], 1e-6)
+	require.InDelta(t, math.E, p[2]/p[1], 1e-5)
+}

@@ -63,10 +63,10 @@ func TestTokenVectors(t *testing.T) {
 		require.Nil(t, unasked.TokenVectors)
 		require.Nil(t, unasked.Special)
 		got := (<-asked).embeddings
-		require.Equal(t, []float32{float32(idOf(t, "x")), 1}, got[0].TokenVectors[dimensions:2*dimensions])
-		require.Len(t, got[1].TokenVectors, got[1].Tokens*dimensions)
+		require.Equal(t, []float32{float32(idOf(t, "x")), 1, 0}, got[0].TokenVectors[tokenDimensions:2*tokenDimensions])
+		require.Len(t, got[1].TokenVectors, got[1].Tokens*tokenDimensions)
 		require.Equal(t, []bool{true, false, false, true}, got[1].Special)
-		require.Equal(t, float32(idOf(t, "a")), got[1].TokenVectors[2*dimensions])
+		require.Equal(t, float32(idOf(t, "a")), got[1].TokenVectors[2*tokenDimensions])
 		require.Equal(t, [][]int{{3}, {4, 3, 4}}, d.seen())
 	})
 }
@@ -101,7 +101,7 @@ func TestInfo(t *testing.T) {
 	info := s.Info()
 	require.Len(t, info.Digest, 64)
 	info.Digest = ""
-	require.Equal(t, Info{Model: "bert_e2e_wordpiece_cased", Dimensions: 2, MaxTokens: 64, Precision: "fake", BatchTokens: 1024, Pooling: model.MeanPooling}, info)
+	require.Equal(t, Info{Model: "bert_e2e_wordpiece_cased", Dimensions: 2, TokenDimensions: 3, MaxTokens: 64, Precision: "fake", BatchTokens: 1024, Pooling: model.MeanPooling}, info)
 }
 
 // A device that is idle starts at once; what comes meanwhile runs together.

@@ -61,7 +61,7 @@ func (r *run) try(ctx context.Context, b *batch) error {
 		return err
 	}
 	for i := range b.items {
-		if b.sound(i, r.lane.width) {
+		if b.sound(i, r.lane) {
 			return nil
 		}
 	}
@@ -92,11 +92,11 @@ func (d *device) run(ctx context.Context, input *Batch, out Output) (err error) 
 // not numbers fails alone.
 func (r *run) deliver(b *batch) {
 	for i, it := range b.items {
-		if !b.sound(i, r.lane.width) {
+		if !b.sound(i, r.lane) {
 			r.fail(it, fmt.Errorf("%w: %w", ErrDevice, errNotFinite))
 			continue
 		}
-		it.call.deliver(b, i, r.lane.width)
+		it.call.deliver(b, i, r.lane)
 	}
 }
 

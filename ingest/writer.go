@@ -34,7 +34,7 @@ type Writer struct {
 
 // NewWriter returns a Writer.
 func NewWriter(st store.Store, embedder gpu.Embedder, serving Serving) *Writer {
-	return &Writer{st, embedder, late.NewCoder(embedder.Info().Dimensions), serving}
+	return &Writer{st, embedder, late.NewCoder(embedder.Info().TokenDimensions), serving}
 }
 
 // Outcome is a write's receipt and how many of its chunks are longer than what

@@ -41,7 +41,7 @@ type recorder struct {
 
 func (r *recorder) Info() gpu.Info {
 	prompts := model.Prompts{ByName: map[string]string{"document": r.prompt, "query": "no"}}
-	return gpu.Info{Model: "m", Digest: r.digest, Dimensions: 4, Prompts: prompts}
+	return gpu.Info{Model: "m", Digest: r.digest, Dimensions: 4, TokenDimensions: 4, Prompts: prompts}
 }
 
 func (r *recorder) Embed(_ context.Context, q gpu.Request) ([]gpu.Embedding, error) {

@@ -32,7 +32,7 @@ type denseFile struct {
 
 func (m *modules) readDense(dir string) error {
 	if !m.pooled || m.normalized {
-		return fmt.Errorf("%w: Dense before Pooling or after Normalize", ErrUnsupported)
+		return fmt.Errorf("%w: Dense before Pooling, as in late-interaction models (ColBERT, PyLate), or after Normalize", ErrUnsupported)
 	}
 	file := denseFile{Bias: true, Activation: "Tanh", Input: pooledVector}
 	path := filepath.Join(dir, "config.json")

@@ -34,7 +34,7 @@ type Engine struct {
 func NewEngine(st store.Store, serving *Serving, embedder gpu.Embedder) *Engine {
 	return &Engine{
 		store: st, serving: serving, embedder: embedder, now: time.Now,
-		coder: late.NewCoder(embedder.Info().Dimensions), codes: newCodesCache(),
+		coder: late.NewCoder(embedder.Info().TokenDimensions), codes: newCodesCache(),
 	}
 }
 

@@ -48,7 +48,9 @@ type bagOfWords struct {
 }
 
 func (b *bagOfWords) Info() gpu.Info {
-	return gpu.Info{Model: "bag", Digest: "bag/1", Dimensions: dimensions, MaxTokens: 512, Precision: "f32", Prompts: b.prompts}
+	return gpu.Info{
+		Model: "bag", Digest: "bag/1", Dimensions: dimensions, TokenDimensions: dimensions, MaxTokens: 512, Precision: "f32", Prompts: b.prompts,
+	}
 }
 
 func (b *bagOfWords) Embed(ctx context.Context, request gpu.Request) ([]gpu.Embedding, error) {

@@ -52,6 +52,7 @@ type Backend interface {
 	Info() gpu.Info
 	Tokenizer() *tokenizer.Tokenizer // of the embedding model
 	Reranker() gpu.Reranker          // nil: there is none
+	Classifier() gpu.Classifier      // nil: there is none
 	// Ready reports why requests could not be served now.
 	Ready(ctx context.Context) error
 }

@@ -29,8 +29,9 @@ type fake struct {
 	onEmbed  func(texts []string) error
 	notReady error
 
-	models   *gpu.Scheduler // nil: made-up vectors
-	reranker gpu.Reranker
+	models     *gpu.Scheduler // nil: made-up vectors
+	reranker   gpu.Reranker
+	classifier gpu.Classifier
 }
 
 func newFake() *fake {
@@ -201,11 +202,13 @@ func (f *fake) Info() gpu.Info {
 	if f.models != nil {
 		return f.models.Info()
 	}
-	return gpu.Info{Model: "tiny", Dimensions: 3, MaxTokens: 16}
+	return gpu.Info{Model: "tiny", Dimensions: 3, TokenDimensions: 3, MaxTokens: 16}
 }
 
 func (f *fake) Tokenizer() *tokenizer.Tokenizer { return f.models.Tokenizer() }
 
 func (f *fake) Reranker() gpu.Reranker { return f.reranker }
+
+func (f *fake) Classifier() gpu.Classifier { return f.classifier }
 
 func (f *fake) Ready(context.Context) error { return f.notReady }

@@ -40,8 +40,10 @@ func startModels(t *testing.T, change ...func(*setup)) *daemon {
 	t.Cleanup(func() { require.NoError(t, models.Close(context.Background())) })
 	reranker, ok := models.Reranker(rerankingModel)
 	require.True(t, ok)
+	classifier, ok := models.Classifier(rerankingModel)
+	require.True(t, ok)
 	serve := func(s *setup) {
-		s.backend = func(f *fake) { f.models, f.reranker = models, reranker }
+		s.backend = func(f *fake) { f.models, f.reranker, f.classifier = models, reranker, classifier }
 	}
 	return start(t, append([]func(*setup){roomy, serve}, change...)...)
 }

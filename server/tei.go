@@ -57,7 +57,7 @@ func (s *Server) teiEmbedAll(q *request) error {
 	all := make([][][]float32, len(embeddings))
 	for i, e := range embeddings {
 		all[i] = make([][]float32, e.Tokens)
-		for t, width := 0, len(e.Vector); t < e.Tokens; t++ {
+		for t, width := 0, s.backend.Info().TokenDimensions; t < e.Tokens; t++ {
 			all[i][t] = e.TokenVectors[t*width:][:width]
 		}
 	}

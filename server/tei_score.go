@@ -1,6 +1,9 @@
 package server
 
 import (
+	"cmp"
+	"slices"
+
 	"github.com/valyala/fasthttp"
 
 	"sluice/client"
@@ -8,8 +11,8 @@ import (
 )
 
 // The calls of text-embeddings-inference that score. A score is the logit's
-// sigmoid, as its clients expect, or (raw_scores) the logit, whatever the
-// model's own config prefers.
+// sigmoid (among several labels, the softmax), as its clients expect, or
+// (raw_scores) the logit, whatever the model's own config prefers.
 
 func (s *Server) teiRerank(q *request) error {
 	var body client.RankRequest
@@ -49,19 +52,49 @@ func (s *Server) teiPredict(q *request) error {
 	if err != nil {
 		return err
 	}
-	scores, err := s.teiScores(q, gpu.ScoreRequest{Pairs: pairsOf(body.Inputs.Sequences), Truncation: truncation})
+	all, err := s.teiPredictions(q, gpu.ScoreRequest{Pairs: pairsOf(body.Inputs.Sequences), Truncation: truncation}, body.RawScores)
 	if err != nil {
 		return err
-	}
-	label := s.backend.Reranker().Info().Labels[0]
-	all := make([][]client.Prediction, len(scores))
-	for i, score := range scores {
-		all[i] = []client.Prediction{{Score: teiScore(score, body.RawScores), Label: label}}
 	}
 	if !body.Inputs.Batch {
 		return q.reply(fasthttp.StatusOK, all[0])
 	}
 	return q.reply(fasthttp.StatusOK, all)
+}
+
+// teiPredictions classifies and sets the headers.
+func (s *Server) teiPredictions(q *request, r gpu.ScoreRequest, raw bool) ([][]client.Prediction, error) {
+	classifier := s.backend.Classifier()
+	if classifier == nil {
+		return nil, failf(fasthttp.StatusFailedDependency, "this daemon has no classifier; name one in its configuration (classifier, or reranker)")
+	}
+	classified, err := classifier.Classify(q.ctx, r)
+	if err != nil {
+		return nil, err
+	}
+	var u usage
+	all := make([][]client.Prediction, len(classified))
+	for i, c := range classified {
+		all[i] = predictions(c, classifier.Info().Labels, raw)
+		u.characters += characters([]string{r.Pairs[i].First, r.Pairs[i].Second})
+		u.add(c.Tokens, c.Truncated, c.Timing)
+	}
+	q.usage(u)
+	return all, nil
+}
+
+// predictions are the labels, the likeliest first.
+func predictions(c gpu.Classification, labels []string, raw bool) []client.Prediction {
+	scores := c.Logits
+	if !raw {
+		scores = c.Probabilities()
+	}
+	all := make([]client.Prediction, len(labels))
+	for i, label := range labels {
+		all[i] = client.Prediction{Score: scores[i], Label: label}
+	}
+	slices.SortStableFunc(all, func(a, b client.Prediction) int { return cmp.Compare(b.Score, a.Score) })
+	return all
 }
 
 func pairsOf(sequences [][]string) []gpu.Pair {

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"context"
 	"encoding/json"
 	"math"
 	"net/http"
@@ -295,6 +296,35 @@ func TestPredict(t *testing.T) {
 	}
 }
 
+// moods is a classifier of three labels.
+type moods struct{}
+
+func (moods) Info() gpu.Info { return gpu.Info{Labels: []string{"sad", "glad", "calm"}} }
+
+func (moods) Classify(_ context.Context, r gpu.ScoreRequest) ([]gpu.Classification, error) {
+	all := make([]gpu.Classification, len(r.Pairs))
+	for i := range all {
+		all[i] = gpu.Classification{Logits: []float32{-1, 2, float32(i)}, Tokens: 3}
+	}
+	return all, nil
+}
+
+// Several labels come with their softmax, or their logits, the likeliest first.
+func TestPredictSeveralLabels(t *testing.T) {
+	d := startModels(t)
+	d.fake.classifier = moods{}
+	var one []client.Prediction
+	d.ask("/predict", object{"inputs": "a"}, &one)
+	sum := math.Exp(-1) + math.Exp(2) + 1
+	require.Equal(t, []string{"glad", "calm", "sad"}, []string{one[0].Label, one[1].Label, one[2].Label})
+	for i, logit := range []float64{2, 0, -1} {
+		require.InDelta(t, math.Exp(logit)/sum, one[i].Score, 1e-6)
+	}
+	var raw [][]client.Prediction
+	d.ask("/predict", object{"inputs": [][]string{{"a"}, {"b", "c"}}, "raw_scores": true}, &raw)
+	require.Equal(t, []client.Prediction{{Score: 2, Label: "glad"}, {Score: 1, Label: "calm"}, {Score: -1, Label: "sad"}}, raw[1])
+}
+
 // A literal separator in a text is text: it makes no second sequence.
 func TestSpecialTokensInTextsAreText(t *testing.T) {
 	d := startModels(t)
@@ -397,9 +427,9 @@ func TestInferenceErrors(t *testing.T) {
 		})
 	}
 	requireInferenceError(t, d.send("POST", "/embed", `{"inputs":"a"}`), 401, "Validation", "token")
-	d.fake.reranker = nil
+	d.fake.reranker, d.fake.classifier = nil, nil
 	requireInferenceError(t, d.refused("/rerank", `{"query":"q","texts":["a"]}`), 424, "Backend", "no reranker")
-	requireInferenceError(t, d.refused("/predict", `{"inputs":"a"}`), 424, "Backend", "no reranker")
+	requireInferenceError(t, d.refused("/predict", `{"inputs":"a"}`), 424, "Backend", "no classifier")
 }
 
 // A full queue is 429 with Retry-After, and no panic (TEI#470); a device that

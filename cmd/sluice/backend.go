@@ -15,11 +15,12 @@ import (
 
 // backend is what the server serves: the two ways through the house.
 type backend struct {
-	engine   *retrieve.Engine
-	writer   *ingest.Writer
-	embedder *gpu.Scheduler
-	reranker gpu.Reranker // nil: none
-	serving  *retrieve.Serving
+	engine     *retrieve.Engine
+	writer     *ingest.Writer
+	embedder   *gpu.Scheduler
+	reranker   gpu.Reranker   // nil: none
+	classifier gpu.Classifier // nil: none
+	serving    *retrieve.Serving
 }
 
 var _ server.Backend = (*backend)(nil)
@@ -71,6 +72,8 @@ func (b *backend) Info() gpu.Info { return b.embedder.Info() }
 func (b *backend) Tokenizer() *tokenizer.Tokenizer { return b.embedder.Tokenizer() }
 
 func (b *backend) Reranker() gpu.Reranker { return b.reranker }
+
+func (b *backend) Classifier() gpu.Classifier { return b.classifier }
 
 func (b *backend) Ready(context.Context) error {
 	return errors.Join(b.serving.Ready(), b.embedder.Ready())

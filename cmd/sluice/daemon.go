@@ -8,6 +8,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -32,14 +33,15 @@ const closeTimeout = time.Minute
 
 // daemon is everything that runs, in the order it starts.
 type daemon struct {
-	config   config.Config
-	log      *slog.Logger
-	store    *pebble.Store
-	embedder *gpu.Scheduler
-	reranker gpu.Reranker // nil: none
-	serving  *retrieve.Serving
-	server   *server.Server
-	registry *prometheus.Registry
+	config     config.Config
+	log        *slog.Logger
+	store      *pebble.Store
+	embedder   *gpu.Scheduler
+	reranker   gpu.Reranker   // nil: none
+	classifier gpu.Classifier // nil: none
+	serving    *retrieve.Serving
+	server     *server.Server
+	registry   *prometheus.Registry
 
 	policies *filter.Policies // overrides config.Policies where not nil
 }
@@ -125,37 +127,64 @@ func (d *daemon) reload(ctx context.Context) error {
 	return d.serving.Await(ctx, epoch)
 }
 
-// openModels starts the embedder and, if there is one, the reranker beside it.
+// openModels starts the embedder and, if there are any, the reranker and the
+// classifier beside it.
 func (d *daemon) openModels(ctx context.Context) error {
-	dirs, err := d.modelDirs(ctx)
+	names := []string{d.config.Model, d.config.Reranker, d.config.Classifier}
+	dirs, err := modelDirs(ctx, names)
 	if err != nil {
 		return err
 	}
 	options := gpu.Options{Hooks: server.SchedulerHooks(d.registry, d.log)}
-	if d.embedder, err = cpu.Open(precision(d.config.Precision), options, dirs...); err != nil {
+	if d.embedder, err = cpu.Open(cpu.Precision(d.config.Precision), options, dirs.distinct()...); err != nil {
 		return err
 	}
 	info := d.embedder.Info()
-	if _, embeds := d.embedder.Embedder(info.Model); !embeds {
-		return fmt.Errorf("model: %s is a cross-encoder; name it as reranker, and an embedding model as model", info.Model)
+	if len(info.Labels) > 0 {
+		return fmt.Errorf("model: %s is a classifier; name it as reranker or classifier, and an embedding model as model", info.Model)
 	}
 	d.log.Info("model loaded", "model", info.Model, "precision", info.Precision, "dimensions", info.Dimensions)
-	if len(dirs) < 2 {
+	return errors.Join(d.useReranker(dirs[1]), d.useClassifier(dirs[2]))
+}
+
+// useReranker also answers what is asked of a classifier, if there is no other.
+func (d *daemon) useReranker(dir string) (err error) {
+	if dir == "" {
 		return nil
 	}
-	reranker, scores := d.embedder.Reranker(filepath.Base(dirs[1]))
-	if !scores {
-		return fmt.Errorf("reranker: %s is not a cross-encoder: a sequence classifier with one label is expected", dirs[1])
+	if d.classifier, err = d.loadedClassifier("reranker", dir); err != nil {
+		return err
 	}
-	d.reranker = reranker
-	d.log.Info("reranker loaded", "model", reranker.Info().Model, "precision", reranker.Info().Precision)
+	info, ok := d.classifier.Info(), false
+	if d.reranker, ok = d.embedder.Reranker(info.Model); !ok {
+		return fmt.Errorf("reranker: %s has %d labels, and a cross-encoder has one; to serve /predict, name it as classifier", dir, len(info.Labels))
+	}
 	return nil
 }
 
-// modelDirs are the folders of the embedding model and, if there is one, the
-// reranker.
-func (d *daemon) modelDirs(ctx context.Context) (dirs []string, err error) {
-	for _, name := range []string{d.config.Model, d.config.Reranker} {
+func (d *daemon) useClassifier(dir string) (err error) {
+	if dir != "" {
+		d.classifier, err = d.loadedClassifier("classifier", dir)
+	}
+	return err
+}
+
+// loadedClassifier is the model loaded for a key of the configuration.
+func (d *daemon) loadedClassifier(key, dir string) (gpu.Classifier, error) {
+	c, ok := d.embedder.Classifier(filepath.Base(dir))
+	if !ok {
+		return nil, fmt.Errorf("%s: %s is not a sequence classifier", key, dir)
+	}
+	d.log.Info(key+" loaded", "model", c.Info().Model, "precision", c.Info().Precision, "labels", len(c.Info().Labels))
+	return c, nil
+}
+
+// modelFolders are models' folders, "" where there is none.
+type modelFolders []string
+
+func modelDirs(ctx context.Context, names []string) (modelFolders, error) {
+	dirs := make(modelFolders, len(names))
+	for i, name := range names {
 		if name == "" {
 			continue
 		}
@@ -163,17 +192,19 @@ func (d *daemon) modelDirs(ctx context.Context) (dirs []string, err error) {
 		if err != nil {
 			return nil, err
 		}
-		dirs = append(dirs, dir)
+		dirs[i] = dir
 	}
 	return dirs, nil
 }
 
-// precision is the configured one, where "auto" is the fastest.
-func precision(setting string) cpu.Precision {
-	if setting == "auto" {
-		return cpu.Fastest()
+// distinct is the folders there are, each once.
+func (f modelFolders) distinct() (dirs []string) {
+	for _, dir := range f {
+		if dir != "" && !slices.Contains(dirs, dir) {
+			dirs = append(dirs, dir)
+		}
 	}
-	return cpu.Precision(setting)
+	return dirs
 }
 
 // openIndex opens one collection's index. The index is derived: one that is
@@ -206,11 +237,12 @@ func (d *daemon) openServer(ctx context.Context) error {
 	}
 	d.server = server.New(server.Options{
 		Backend: &backend{
-			engine:   d.engine(),
-			writer:   ingest.NewWriter(d.store, d.embedder, d.serving),
-			embedder: d.embedder,
-			reranker: d.reranker,
-			serving:  d.serving,
+			engine:     d.engine(),
+			writer:     ingest.NewWriter(d.store, d.embedder, d.serving),
+			embedder:   d.embedder,
+			reranker:   d.reranker,
+			classifier: d.classifier,
+			serving:    d.serving,
 		},
 		Identities: identities, Limits: d.config.Limits, Demo: d.config.Demo.Enabled,
 		Log: d.log, Registry: d.registry, Version: commit,

@@ -1,8 +1,11 @@
 package main
 
 import (
+	"encoding/json"
+	"net/http"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -52,5 +55,57 @@ func TestReranker(t *testing.T) {
 	d.stop()
 
 	require.Contains(t, h.refused("--model", judge).err, "name it as reranker")
-	require.Contains(t, h.refused("--reranker", "../../model/testdata/bert_e2e_wordpiece_cased").err, "one label")
+	require.Contains(t, h.refused("--reranker", "../../model/testdata/bert_e2e_wordpiece_cased").err, "not a sequence classifier")
+}
+
+// tinyClassifier has three labels and the tokens that it knows.
+func tinyClassifier(t *testing.T) string {
+	t.Helper()
+	dir := filepath.Join(t.TempDir(), "tiny-moods")
+	require.NoError(t, os.CopyFS(dir, os.DirFS("../../model/testdata/bert_seqcls_3")))
+	data, err := os.ReadFile("../../model/tokenizer/testdata/wordpiece_cased/tokenizer.json")
+	require.NoError(t, err)
+	var tokenizer map[string]any
+	require.NoError(t, json.Unmarshal(data, &tokenizer))
+	vocabulary := tokenizer["model"].(map[string]any)["vocab"].(map[string]any)
+	for token, id := range vocabulary {
+		if id.(float64) >= 500 {
+			delete(vocabulary, token)
+		}
+	}
+	data, err = json.Marshal(tokenizer)
+	require.NoError(t, err)
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "tokenizer.json"), data, 0o644))
+	return dir
+}
+
+// A classifier of several labels serves /predict, and is no reranker.
+func TestClassifier(t *testing.T) {
+	h := newHome(t, onePerson)
+	moods := tinyClassifier(t)
+	d := h.serve("--classifier", moods)
+	var labels []client.Prediction
+	require.Equal(t, http.StatusOK, d.post("/predict", `{"inputs":["the tides","and ropes"]}`, &labels))
+	require.Len(t, labels, 3)
+	require.InDelta(t, 1, labels[0].Score+labels[1].Score+labels[2].Score, 1e-5)
+	require.GreaterOrEqual(t, labels[0].Score, labels[1].Score)
+	require.Equal(t, http.StatusFailedDependency, d.post("/rerank", `{"query":"tides","texts":["ropes"]}`, nil))
+	d.stop()
+	require.Contains(t, h.refused("--reranker", moods).err, "3 labels")
+}
+
+// post sends a body as ann and reads an answer that is OK.
+func (s *served) post(path, body string, out any) int {
+	s.t.Helper()
+	r, err := http.NewRequestWithContext(s.t.Context(), "POST", s.url+path, strings.NewReader(body))
+	require.NoError(s.t, err)
+	r.Header.Set("Authorization", "Bearer "+s.home.keys["ann"])
+	r.Header.Set("Content-Type", "application/json")
+	response, err := http.DefaultClient.Do(r)
+	require.NoError(s.t, err)
+	defer response.Body.Close()
+	if response.StatusCode == http.StatusOK {
+		require.NoError(s.t, json.NewDecoder(response.Body).Decode(out))
+	}
+	return response.StatusCode
 }

@@ -12,9 +12,9 @@ func activation(a model.Activation, kernels *simd.Set) func(x []float32) {
 	case model.GELU:
 		return kernels.GELU
 	case model.GELUTanh:
-		return ref.GELUTanh
+		return kernels.GELUTanh
 	case model.SiLU:
-		return ref.SiLU
+		return kernels.SiLU
 	case model.ReLU:
 		return ref.ReLU
 	case model.Tanh:

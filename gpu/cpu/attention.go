@@ -84,6 +84,18 @@ type rope struct {
 	size     int
 }
 
+// ropeOf is the angles that a describes, nil for none; layers share them.
+func (d *Device) ropeOf(a model.Attention) *rope {
+	if a.Theta == 0 {
+		return nil
+	}
+	a.Window = 0
+	if d.ropes[a] == nil {
+		d.ropes[a] = newRope(d.config, a)
+	}
+	return d.ropes[a]
+}
+
 func newRope(c model.Config, a model.Attention) *rope {
 	stretch := a.Stretch
 	if stretch == 0 {
@@ -96,27 +108,33 @@ func newRope(c model.Config, a model.Attention) *rope {
 
 // rotate turns the heads at the beginning of n rows, stride apart.
 func (r *rope) rotate(x []float32, stride, n int) {
-	half := r.size / 2
 	for t := range n {
-		ref.Rope(x[t*stride:][:r.size], r.cos[t*half:][:half], r.sin[t*half:][:half])
+		cos, sin := r.at(t)
+		ref.Rope(x[t*stride:][:r.size], cos, sin)
 	}
+}
+
+// at is the angles of a position.
+func (r *rope) at(position int) (cos, sin []float32) {
+	half := r.size / 2
+	return r.cos[position*half:][:half], r.sin[position*half:][:half]
 }
 
 // relative is what is added to scores by the distance of key and query.
 type relative struct {
-	positions int
-	byHead    [][]float32 // from the distance 1−positions on
+	zero   int         // where the distance 0 stands
+	byHead [][]float32 // from the distance −zero to +zero, and a panel more
 }
 
 // newRelative multiplies the model's table by √size, since scores are scaled
 // after it is added here.
 func newRelative(c model.Config, table []float32) *relative {
-	r := &relative{positions: c.Positions, byHead: make([][]float32, c.Heads)}
+	r := &relative{zero: c.Positions - 1, byHead: make([][]float32, c.Heads)}
 	factor := float32(math.Sqrt(float64(c.HeadSize())))
 	for head := range r.byHead {
-		r.byHead[head] = make([]float32, 2*c.Positions-1)
-		for i := range r.byHead[head] {
-			bucket := ref.RelativeBucket(i-(c.Positions-1), c.Buckets)
+		r.byHead[head] = make([]float32, 2*c.Positions-1+simd.TileColumns)
+		for i := range 2*c.Positions - 1 {
+			bucket := ref.RelativeBucket(i-r.zero, c.Buckets)
 			r.byHead[head][i] = table[bucket*c.Heads+head] * factor
 		}
 	}
@@ -125,5 +143,5 @@ func newRelative(c model.Config, table []float32) *relative {
 
 // row is the numbers for query i and some keys.
 func (r *relative) row(head, i int, keys span) []float32 {
-	return r.byHead[head][keys.from-i+r.positions-1:][:keys.to-keys.from]
+	return r.byHead[head][r.zero+keys.from-i:][:keys.to-keys.from]
 }

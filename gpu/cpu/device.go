@@ -27,6 +27,7 @@ type Device struct {
 	layers   []*layer
 	head     *head
 	relative *relative // nil: attention looks at no distances
+	ropes    map[model.Attention]*rope
 	activate func(x []float32)
 	kernels  *simd.Set
 
@@ -58,8 +59,11 @@ func prepare(m *model.Model, workers int, kernels *simd.Set) *Device {
 	if workers <= 0 {
 		workers = runtime.GOMAXPROCS(0)
 	}
-	d := &Device{config: m.Config, encoder: m.Encoder, kernels: kernels}
+	d := &Device{config: m.Config, encoder: m.Encoder, kernels: kernels, ropes: map[model.Attention]*rope{}}
 	d.encoder.Layers = nil
+	if m.Encoder.Relative != nil {
+		d.relative = newRelative(m.Config, m.Encoder.Relative)
+	}
 	d.head = newHead(m, kernels)
 	d.activate = activation(m.Config.Activation, kernels)
 	d.activateRow = func(_ int, x []float32) { d.activate(x) }
@@ -122,15 +126,12 @@ func (d *Device) checkOutput(b *gpu.Batch, out gpu.Output) error {
 	if out.Logits != nil && d.Labels() == 0 {
 		return fmt.Errorf("%w: logits are asked of a model without a classification head", ErrInput)
 	}
-	if out.Tokens != nil && d.Dimensions() != d.config.Hidden {
-		return fmt.Errorf("%w: token vectors are asked of a model that projects pooled vectors to another length", ErrInput)
-	}
 	for _, o := range []struct {
 		numbers     []float32
 		rows, width int
 	}{
 		{out.Pooled, b.Len(), d.Dimensions()}, {out.Norms, b.Len(), 1},
-		{out.Tokens, b.Tokens(), d.Dimensions()}, {out.Logits, b.Len(), d.Labels()},
+		{out.Tokens, b.Tokens(), d.config.Hidden}, {out.Logits, b.Len(), d.Labels()},
 	} {
 		if o.numbers != nil && len(o.numbers) != o.rows*o.width {
 			return fmt.Errorf("%w: room for %d numbers, want %d × %d", ErrInput, len(o.numbers), o.rows, o.width)

@@ -23,12 +23,25 @@ type narrow struct {
 	lanes  []lane
 	chunks []span
 	meet   *barrier
+
+	job             job
+	together, apart func(worker, task int) // runShare and runChunk, made once
+}
+
+// job is the batch in progress.
+type job struct {
+	ctx          context.Context
+	batch        *gpu.Batch
+	out          gpu.Output
+	parts, share int // of rows, where workers share them
 }
 
 // narrowLayer is a model.Layer in a precision's numbers.
 type narrowLayer struct {
-	qkv, out, up, down        *simd.Weights
+	qkv, out, gate, up, down  *simd.Weights // gate is nil where there is none
 	attentionNorm, outputNorm model.Norm
+	window                    int
+	rope                      *rope // nil: there is none
 }
 
 // span is sequences, or rows, [from, to).
@@ -41,17 +54,27 @@ func newNarrow(d *Device, layers []model.Layer) *narrow {
 	}
 	n.words = simd.PackTable(n.number, d.encoder.Word, d.config.Hidden)
 	d.encoder.Word = nil
-	for _, l := range layers {
-		n.layers = append(n.layers, &narrowLayer{
-			qkv: n.pack(true, l.Query, l.Key, l.Value), out: n.pack(false, l.AttentionOut),
-			up: n.pack(true, l.Up), down: n.pack(true, l.Down),
-			attentionNorm: l.AttentionNorm, outputNorm: l.OutputNorm,
-		})
+	for i, l := range layers {
+		n.layers = append(n.layers, n.packLayer(l, d.config.Attention[i]))
 	}
 	for i := range n.lanes {
 		n.lanes[i].narrow = n
 	}
+	n.together, n.apart = n.runShare, n.runChunk
 	return n
+}
+
+func (n *narrow) packLayer(l model.Layer, a model.Attention) *narrowLayer {
+	p := &narrowLayer{
+		qkv: n.pack(true, l.Query, l.Key, l.Value), out: n.pack(false, l.AttentionOut),
+		up: n.pack(true, l.Up), down: n.pack(true, l.Down),
+		attentionNorm: l.AttentionNorm, outputNorm: l.OutputNorm,
+		window: a.Window, rope: n.device.ropeOf(a),
+	}
+	if n.device.config.Gated {
+		p.gate = n.pack(true, l.Gate)
+	}
+	return p
 }
 
 // pack puts maps of the same input side by side.
@@ -68,19 +91,17 @@ func (n *narrow) pack(rotated bool, maps ...model.Dense) *simd.Weights {
 
 // run implements Device.Run. ctx is looked at between chunks.
 func (n *narrow) run(ctx context.Context, batch *gpu.Batch, out gpu.Output) error {
+	n.job = job{ctx: ctx, batch: batch, out: out}
+	defer func() { n.job = job{} }()
 	n.cut(batch.Offsets)
 	if len(n.chunks) < 2*n.device.team.size {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		n.runTogether(batch, out)
+		n.runTogether(batch.Tokens())
 		return nil
 	}
-	n.device.team.run(len(n.chunks), func(worker, task int) {
-		if ctx.Err() == nil {
-			n.lanes[worker].runChunk(batch, n.chunks[task], out)
-		}
-	})
+	n.device.team.run(len(n.chunks), n.apart)
 	return ctx.Err()
 }
 
@@ -98,20 +119,33 @@ func (n *narrow) cut(offsets []int) {
 const leastRows = 32
 
 // runTogether gives every worker a share of the rows.
-func (n *narrow) runTogether(batch *gpu.Batch, out gpu.Output) {
-	tokens := batch.Tokens()
+func (n *narrow) runTogether(tokens int) {
 	parts := min(n.device.team.size, ceil(tokens, leastRows))
-	share := ceil(ceil(tokens, parts), leastRows/2) * (leastRows / 2)
-	parts = ceil(tokens, share)
-	n.meet.size = int32(parts)
-	s := &n.lanes[0].stream
-	s.resize(n, tokens)
-	n.device.team.run(parts, func(_, part int) {
-		w := &n.lanes[part]
-		w.encode(s, batch, span{0, batch.Len()}, span{part * share, min((part+1)*share, tokens)}, n.meet.wait)
-		n.meet.wait()
-		w.finish(s, batch.Offsets, span{batch.Len() * part / parts, batch.Len() * (part + 1) / parts}, 0, out)
-	})
+	n.job.share = ceil(ceil(tokens, parts), leastRows/2) * (leastRows / 2)
+	n.job.parts = ceil(tokens, n.job.share)
+	n.meet.size = int32(n.job.parts)
+	n.lanes[0].stream.resize(n, tokens)
+	n.device.team.run(n.job.parts, n.together)
+}
+
+func (n *narrow) runShare(_, part int) {
+	w, s, j, batch := &n.lanes[part], &n.lanes[0].stream, &n.job, n.job.batch
+	rows := span{part * j.share, min((part+1)*j.share, batch.Tokens())}
+	w.encode(s, batch, span{0, batch.Len()}, rows, n.meet.wait)
+	n.meet.wait()
+	w.finish(s, batch.Offsets, span{batch.Len() * part / j.parts, batch.Len() * (part + 1) / j.parts}, 0, j.out)
+}
+
+// runChunk takes one chunk through all layers.
+func (n *narrow) runChunk(worker, chunk int) {
+	if n.job.ctx.Err() != nil {
+		return
+	}
+	w, batch, sequences := &n.lanes[worker], n.job.batch, n.chunks[chunk]
+	first, last := batch.Offsets[sequences.from], batch.Offsets[sequences.to]
+	w.stream.resize(n, last-first)
+	w.encode(&w.stream, batch, sequences, span{0, last - first}, func() {})
+	w.finish(&w.stream, batch.Offsets, sequences, first, n.job.out)
 }
 
 // lane is one worker's memory.
@@ -125,26 +159,23 @@ type lane struct {
 	row       []float32
 }
 
-func (w *lane) runChunk(batch *gpu.Batch, sequences span, out gpu.Output) {
-	first, last := batch.Offsets[sequences.from], batch.Offsets[sequences.to]
-	w.stream.resize(w.narrow, last-first)
-	w.encode(&w.stream, batch, sequences, span{0, last - first}, func() {})
-	w.finish(&w.stream, batch.Offsets, sequences, first, out)
-}
-
 // encode takes rows of some sequences' tokens through all layers. wait is
 // called before other lanes' rows are read.
 func (w *lane) encode(s *stream, batch *gpu.Batch, sequences, rows span, wait func()) {
 	w.row = grow(w.row, w.device.config.Hidden)
 	w.lookup(s, batch, sequences, rows)
 	for i, l := range w.layers {
-		w.kernels().ProductBF16(&s.qkv[i%2], rows.from, &s.in, l.qkv, rows.from, rows.to, false, &w.products)
+		qkv := &s.qkv[i%2]
+		w.input(s, l.attentionNorm, rows)
+		w.kernels().ProductBF16(qkv, rows.from, &s.in, l.qkv, rows.from, rows.to, false, &w.products)
+		w.rotate(qkv, l.rope, batch.Offsets, sequences, rows)
 		wait()
-		w.attend(s, &s.qkv[i%2], batch.Offsets, sequences, rows)
+		w.attend(s, qkv, l, batch.Offsets, sequences, rows)
 		w.kernels().Product(s.y[rows.from*w.device.config.Hidden:], &s.context, l.out, rows.from, rows.to, false, &w.products)
-		w.addNorm(s, l.attentionNorm, rows)
+		w.join(s, l.attentionNorm, rows)
+		w.input(s, l.outputNorm, rows)
 		w.feedForward(s, l, rows)
-		w.addNorm(s, l.outputNorm, rows)
+		w.join(s, l.outputNorm, rows)
 	}
 }
 
@@ -165,12 +196,19 @@ func (w *lane) lookup(s *stream, batch *gpu.Batch, sequences, rows span) {
 			x := s.x[t*hidden:][:hidden]
 			w.kernels().Lookup(x, w.words, int(ids[t]))
 			d.addType(x, types[t])
-			copy(s.y[t*hidden:], row(d.encoder.Position, p, hidden))
+			if d.encoder.Position != nil {
+				w.kernels().Add(x, row(d.encoder.Position, p, hidden))
+			}
 		}
-		from, to := part.from*hidden, part.to*hidden
-		w.kernels().AddNorm(s.x[from:to], s.y[from:to], d.encoder.Norm.Gain, d.encoder.Norm.Bias, d.config.Epsilon)
 	})
-	w.kernels().SetRows(&s.in, s.x, rows.from, rows.to, true, w.row)
+	w.norm(s.x[rows.from*hidden:rows.to*hidden], d.encoder.Norm)
+}
+
+// norm normalises rows of x.
+func (w *lane) norm(x []float32, n model.Norm) {
+	if n.Gain != nil {
+		w.kernels().Norm(x, n.Gain, n.Bias, w.device.config.Epsilon)
+	}
 }
 
 // eachSequence visits the sequences that have tokens among rows, and which.
@@ -186,16 +224,33 @@ func (w *lane) eachSequence(offsets []int, sequences, rows span, visit func(sequ
 	}
 }
 
+// rotate turns the queries and keys of rows, if there is a rope.
+func (w *lane) rotate(qkv *simd.Rows, r *rope, offsets []int, sequences, rows span) {
+	if r == nil {
+		return
+	}
+	w.eachSequence(offsets, sequences, rows, func(sequence, part span) {
+		for t := part.from; t < part.to; t++ {
+			cos, sin := r.at(t - sequence.from)
+			w.kernels().Rope(qkv.BF16(t, t+1)[:2*w.device.config.Hidden], cos, sin)
+		}
+	})
+}
+
 // attend fills rows of the context.
-func (w *lane) attend(s *stream, qkv *simd.Rows, offsets []int, sequences, rows span) {
+func (w *lane) attend(s *stream, qkv *simd.Rows, l *narrowLayer, offsets []int, sequences, rows span) {
 	c := &w.device.config
 	w.eachSequence(offsets, sequences, rows, func(sequence, part span) {
+		h := simd.Head{From: sequence.from, To: sequence.to, Size: c.HeadSize(), Hidden: c.Hidden, Window: l.window}
 		for head := range c.Heads {
-			h := simd.Head{From: sequence.from, To: sequence.to, Column: head * c.HeadSize(), Size: c.HeadSize(), Hidden: c.Hidden}
+			h.Column = head * h.Size
+			if r := w.device.relative; r != nil {
+				h.Distances, h.Zero = r.byHead[head], r.zero
+			}
 			if w.number == simd.BF16 {
-				w.kernels().AttendBF16(&s.context, qkv, h, part.from, part.to, &w.attention)
+				w.kernels().AttendBF16(&s.context, qkv, &h, part.from, part.to, &w.attention)
 			} else {
-				w.kernels().Attend(s.y, qkv, h, part.from, part.to, &w.attention)
+				w.kernels().Attend(s.y, qkv, &h, part.from, part.to, &w.attention)
 			}
 		}
 	})
@@ -210,15 +265,31 @@ func (w *lane) feedForward(s *stream, l *narrowLayer, rows span) {
 	if w.device.config.Activation != model.GELU {
 		other = w.device.activate
 	}
-	w.kernels().FeedForward(s.y[rows.from*w.device.config.Hidden:], &s.in, l.up, l.down, rows.from, rows.to, other, &w.inner)
+	w.kernels().FeedForward(s.y[rows.from*w.device.config.Hidden:], &s.in, l.gate, l.up, l.down, rows.from, rows.to, other, &w.inner)
 }
 
-// addNorm adds a block's output to the residual stream, normalises it, and
-// sets the next block's input.
-func (w *lane) addNorm(s *stream, norm model.Norm, rows span) {
+// input sets what a block reads: the residual stream, normalised before it if
+// that is where the norms stand.
+func (w *lane) input(s *stream, n model.Norm, rows span) {
+	x := s.x
+	if w.device.config.PreNorm {
+		from, to := rows.from*w.device.config.Hidden, rows.to*w.device.config.Hidden
+		x = s.y
+		copy(x[from:to], s.x[from:to])
+		w.norm(x[from:to], n)
+	}
+	w.kernels().SetRows(&s.in, x, rows.from, rows.to, true, w.row)
+}
+
+// join adds a block's output to the residual stream, and normalises that
+// unless the norms stand before the blocks.
+func (w *lane) join(s *stream, n model.Norm, rows span) {
 	from, to := rows.from*w.device.config.Hidden, rows.to*w.device.config.Hidden
-	w.kernels().AddNorm(s.x[from:to], s.y[from:to], norm.Gain, norm.Bias, w.device.config.Epsilon)
-	w.kernels().SetRows(&s.in, s.x, rows.from, rows.to, true, w.row)
+	if w.device.config.PreNorm {
+		w.kernels().Add(s.x[from:to], s.y[from:to])
+		return
+	}
+	w.kernels().AddNorm(s.x[from:to], s.y[from:to], n.Gain, n.Bias, w.device.config.Epsilon)
 }
 
 // finish writes what is asked of sequences whose tokens begin at first.
@@ -226,6 +297,7 @@ func (w *lane) finish(s *stream, offsets []int, sequences span, first int, out g
 	hidden := w.device.config.Hidden
 	for i := sequences.from; i < sequences.to; i++ {
 		x := s.x[(offsets[i]-first)*hidden : (offsets[i+1]-first)*hidden]
+		w.norm(x, w.device.encoder.Final)
 		w.device.head.write(out, i, offsets[i], x, &w.head)
 	}
 }

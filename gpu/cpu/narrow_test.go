@@ -29,39 +29,49 @@ func openNarrow(t testing.TB, m *model.Model, workers int, p Precision, kernels 
 // broken shows in them: heads of 8 and 12, widths of 32 and 48, outliers.
 func TestNarrowTinyModels(t *testing.T) {
 	for _, name := range goldens(t) {
-		if name == "bert_f16_overflow" {
-			continue // its one weight of 1e5 leaves its row nothing in 8 bits
-		}
 		m, err := model.Load(filepath.Join(modelsDir, name))
 		require.NoError(t, err)
 		for _, p := range narrowPrecisions {
 			for _, kernels := range simd.Supported() {
-				t.Run(fmt.Sprintf("%s/%s/%s", name, p, kernels.Level), func(t *testing.T) { checkNarrow(t, m, p, kernels) })
+				if bound := tinyBound(m, p); bound > 0 {
+					t.Run(fmt.Sprintf("%s/%s/%s", name, p, kernels.Level), func(t *testing.T) { checkNarrow(t, m, p, kernels, bound) })
+				}
 			}
 		}
 	}
 }
 
+// tinyBound is the least cosine that is asked for; 0: none. So narrow a model's
+// rotation reaches 8 or 16 elements, not 32, which gates suffer from most: their
+// products' outliers meet those of the weights.
+func tinyBound(m *model.Model, p Precision) float64 {
+	switch {
+	case p == BF16:
+		return 0.9999
+	case m.Name == "bert_f16_overflow":
+		return 0 // its one weight of 1e5 leaves its row nothing in 8 bits
+	case m.Config.Gated && !m.Config.PreNorm:
+		return 0.97
+	}
+	return 0.995
+}
+
 // checkNarrow compares vectors, and the logits of all cases, with those of
 // float32.
-func checkNarrow(t *testing.T, m *model.Model, p Precision, kernels *simd.Set) {
+func checkNarrow(t *testing.T, m *model.Model, p Precision, kernels *simd.Set, bound float64) {
 	d := openNarrow(t, m, 2, p, kernels)
-	if !narrows(m.Config) {
-		require.Equal(t, "f32", d.Precision())
-		return
-	}
 	require.Equal(t, string(p), d.Precision())
 	plain := openNarrow(t, m, 2, F32, kernels)
 	var wanted, got []float32
 	for i, c := range readCases(t, source(m.Name)) {
 		a, b := runAll(t, plain, c), runAll(t, d, c)
-		require.Greater(t, float64(ref.Dot(a.Pooled, b.Pooled)), 0.98, "case %d", i)
+		require.Greater(t, float64(ref.Dot(a.Pooled, b.Pooled)), bound, "case %d", i)
 		wanted, got = append(wanted, a.Logits...), append(got, b.Logits...)
 	}
 	if d.Labels() > 0 {
 		ref.Normalize(wanted)
 		ref.Normalize(got)
-		require.Greater(t, float64(ref.Dot(wanted, got)), 0.93, "logits")
+		require.Greater(t, float64(ref.Dot(wanted, got)), map[Precision]float64{BF16: 0.9995, Int8: 0.93}[p], "logits")
 	}
 }
 
@@ -165,32 +175,54 @@ func TestNarrowMiniLMIsNearItsGoldens(t *testing.T) {
 	}
 }
 
+// Auto takes 8 bits where the CPU has instructions for them and the model bears
+// them.
 func TestFastestPrecision(t *testing.T) {
-	want := F32
-	if simd.Best().Narrow() {
-		want = Int8
+	for name, broken := range map[string]bool{"bears 8 bits": false, "does not": true} {
+		m, err := model.Load(filepath.Join(modelsDir, "bert_e2e_wordpiece_cased"))
+		require.NoError(t, err)
+		if broken { // as bert_f16_overflow
+			for i := range m.Encoder.Layers {
+				m.Encoder.Layers[i].Down.Weight[0] = 1e5
+			}
+		}
+		for _, kernels := range simd.Supported() {
+			t.Run(name+"/"+kernels.Level, func(t *testing.T) {
+				d, err := fastest(m, loadTokenizer(t, m), 1, kernels)
+				require.NoError(t, err)
+				defer d.Close()
+				want := Int8
+				switch {
+				case !kernels.Narrow(), broken && !kernels.FastBF16():
+					want = F32
+				case broken:
+					want = BF16
+				}
+				require.Equal(t, string(want), d.Precision())
+			})
+		}
 	}
-	require.Equal(t, want, Fastest())
-	_, err := ParsePrecision("f16")
+	s, err := Open(Auto, gpu.Options{}, filepath.Join(modelsDir, "bert_e2e_wordpiece_cased"))
+	require.NoError(t, err)
+	defer s.Close(t.Context())
+	require.Equal(t, simd.Best().Narrow(), s.Info().Precision == "int8")
+	_, err = ParsePrecision("f16")
 	require.ErrorIs(t, err, ErrPrecision)
 	_, err = NewPrecision(nil, 1, "")
 	require.ErrorIs(t, err, ErrPrecision)
 }
 
-// Weights are held once, in the precision's numbers.
-func TestNarrowMemory(t *testing.T) {
-	m := miniLM(t)
-	for p, size := range map[Precision]int{Int8: 1, BF16: 2} {
-		d := openNarrow(t, m, 1, p, simd.Best())
-		held := d.narrow.words.Bytes() + 4*(len(d.encoder.Position)+len(d.encoder.Type))
-		numbers := len(m.Encoder.Word) + len(m.Encoder.Position) + len(m.Encoder.Type)
-		for _, l := range d.narrow.layers {
-			for _, w := range []*simd.Weights{l.qkv, l.out, l.up, l.down} {
-				held += w.Bytes()
-				numbers += w.Depth * w.Columns
-			}
-		}
-		require.Nil(t, d.encoder.Word)
-		require.LessOrEqual(t, float64(held), 1.2*float64(numbers*size), p)
+// Open holds a model's weights once, in its precision's numbers: with all tables
+// and the tokenizer, 1.2 times their size.
+func TestOpenMemory(t *testing.T) {
+	parameters := parameters(miniLM(t))
+	dir, err := pulled()
+	require.NoError(t, err)
+	for p, size := range map[Precision]int{F32: 4, BF16: 2, Int8: 1} {
+		before := heap()
+		s, err := Open(p, gpu.Options{}, dir)
+		require.NoError(t, err)
+		require.LessOrEqual(t, float64(heap()-before), 1.2*float64(parameters*size), p)
+		require.NoError(t, s.Close(t.Context()))
 	}
 }

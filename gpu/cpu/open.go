@@ -4,6 +4,7 @@ import (
 	"errors"
 
 	"sluice/gpu"
+	"sluice/kernels/simd"
 	"sluice/model"
 	"sluice/model/tokenizer"
 )
@@ -36,11 +37,18 @@ func load(dir string, p Precision) (gpu.Served, error) {
 	if err != nil {
 		return gpu.Served{}, err
 	}
-	device, err := NewPrecision(m, 0, p)
+	device, err := open(m, t, p)
 	if err != nil {
 		return gpu.Served{}, err
 	}
 	return gpu.Served{Model: m, Tokenizer: t, Devices: []gpu.Device{device}}, nil
+}
+
+func open(m *model.Model, t *tokenizer.Tokenizer, p Precision) (*Device, error) {
+	if p == Auto {
+		return fastest(m, t, 0, simd.Best())
+	}
+	return NewPrecision(m, 0, p)
 }
 
 func closeAll(models []gpu.Served) error {

@@ -3,7 +3,6 @@ package cpu
 import (
 	"errors"
 	"fmt"
-	"slices"
 
 	"sluice/kernels/simd"
 	"sluice/model"
@@ -17,6 +16,9 @@ const (
 	F32  Precision = "f32"
 	BF16 Precision = "bf16" // weights and activations as bfloat16, sums as float32
 	Int8 Precision = "int8" // weights by column and activations by token as 8-bit integers; attention as BF16
+
+	// Auto is, in Open, the fastest that suits each model: see fastest.
+	Auto Precision = "auto"
 )
 
 // ErrPrecision is wrapped where a precision is unknown.
@@ -31,17 +33,7 @@ func ParsePrecision(name string) (Precision, error) {
 	return "", fmt.Errorf("%w: %q; there are f32, bf16 and int8", ErrPrecision, name)
 }
 
-// Fastest is the precision that suits this CPU: Int8 where there are
-// instructions for it, else F32.
-func Fastest() Precision {
-	if simd.Best().Narrow() {
-		return Int8
-	}
-	return F32
-}
-
-// NewPrecision is New with a choice of precision. Models that are not runnable
-// in it run in F32, and Precision says so.
+// NewPrecision is New with a choice of precision.
 func NewPrecision(m *model.Model, workers int, p Precision) (*Device, error) {
 	if _, err := ParsePrecision(string(p)); err != nil {
 		return nil, err
@@ -52,19 +44,10 @@ func NewPrecision(m *model.Model, workers int, p Precision) (*Device, error) {
 func newPrecision(m *model.Model, workers int, p Precision, kernels *simd.Set) *Device {
 	d := prepare(m, workers, kernels)
 	d.precision = p
-	if !narrows(m.Config) {
-		d.precision = F32
-	}
 	if d.precision == F32 {
 		d.packLayers(m.Encoder.Layers)
 	} else {
 		d.narrow = newNarrow(d, m.Encoder.Layers)
 	}
 	return d
-}
-
-// narrows reports whether a model is built as BERT is, so that narrow runs it.
-func narrows(c model.Config) bool {
-	special := func(a model.Attention) bool { return a != model.Attention{} }
-	return !c.Gated && !c.PreNorm && c.Buckets == 0 && !slices.ContainsFunc(c.Attention, special)
 }

@@ -15,21 +15,11 @@ type layer struct {
 	rope                     *rope
 }
 
-// packLayers also prepares the tables that layers share.
 func (d *Device) packLayers(layers []model.Layer) {
-	ropes := map[model.Attention]*rope{}
 	for i, l := range layers {
 		p := packLayer(l)
-		a := d.config.Attention[i]
-		p.window, a.Window = a.Window, 0
-		if a.Theta > 0 && ropes[a] == nil {
-			ropes[a] = newRope(d.config, a)
-		}
-		p.rope = ropes[a]
+		p.window, p.rope = d.config.Attention[i].Window, d.ropeOf(d.config.Attention[i])
 		d.layers = append(d.layers, p)
-	}
-	if d.encoder.Relative != nil {
-		d.relative = newRelative(d.config, d.encoder.Relative)
 	}
 }
 

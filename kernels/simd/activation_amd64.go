@@ -22,6 +22,31 @@ var softmaxConstants = [11]float32{
 	1. / 5040, 1. / 720, 1. / 120, 1. / 24, 1. / 6, 1. / 2, 1, 1,
 }
 
+// sigmoidConstants are those of softmax and, after them, the bound beyond which
+// σ is 0 or 1 in float32.
+var sigmoidConstants = [12]float32{
+	math.Log2E, 0.693359375, math.Ln2 - 0.693359375,
+	1. / 5040, 1. / 720, 1. / 120, 1. / 24, 1. / 6, 1. / 2, 1, 1, 110,
+}
+
+// By the sigmoid σ: GELUTanh is x·σ(2√(2/π)·(x + 0.044715x³)), SiLU x·σ(x).
+const (
+	geluTanhLinear = 4 / math.SqrtPi / math.Sqrt2
+	geluTanhCubic  = geluTanhLinear * 0.044715
+)
+
+func geluTanh512(x []float32) {
+	if len(x) > 0 {
+		sigmoidAVX512(&x[0], len(x), geluTanhLinear, geluTanhCubic, &sigmoidConstants)
+	}
+}
+
+func silu512(x []float32) {
+	if len(x) > 0 {
+		sigmoidAVX512(&x[0], len(x), 1, 0, &sigmoidConstants)
+	}
+}
+
 func gelu512(x []float32) {
 	if len(x) > 0 {
 		geluAVX512(&x[0], len(x), &geluConstants)
@@ -39,3 +64,8 @@ func geluAVX512(x *float32, n int, constants *[16]float32)
 
 //go:noescape
 func softmaxAVX512(x *float32, n int, scale float32, constants *[11]float32)
+
+// sigmoidAVX512 replaces every x by x·σ(linear·x + cubic·x³).
+//
+//go:noescape
+func sigmoidAVX512(x *float32, n int, linear, cubic float32, constants *[12]float32)

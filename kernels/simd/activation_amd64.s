@@ -70,6 +70,62 @@ geluStep:
 	VZEROUPPER
 	RET
 
+// func sigmoidAVX512(x *float32, n int, linear, cubic float32, constants *[12]float32)
+TEXT ·sigmoidAVX512(SB), NOSPLIT, $0-32
+	MOVQ         x+0(FP), SI
+	MOVQ         n+8(FP), CX
+	VBROADCASTSS linear+16(FP), Z16
+	VBROADCASTSS cubic+20(FP), Z15
+	MOVQ         constants+24(FP), BX
+	VBROADCASTSS (BX), Z17
+	VBROADCASTSS 4(BX), Z18
+	VBROADCASTSS 8(BX), Z19
+	VBROADCASTSS 12(BX), Z20
+	VBROADCASTSS 16(BX), Z21
+	VBROADCASTSS 20(BX), Z22
+	VBROADCASTSS 24(BX), Z23
+	VBROADCASTSS 28(BX), Z24
+	VBROADCASTSS 32(BX), Z25
+	VBROADCASTSS 36(BX), Z26
+	VBROADCASTSS 40(BX), Z27
+	VBROADCASTSS 44(BX), Z28
+	VPXORQ       Z30, Z30, Z30
+	VSUBPS       Z28, Z30, Z29        // −bound
+	KXNORW       K1, K1, K1
+
+sigmoidLoop:
+	MASK_LAST(sigmoidStep)
+
+sigmoidStep:
+	VMOVUPS.Z    (SI), K1, Z0
+	VMINPS       Z28, Z0, Z4          // y = x, bounded
+	VMAXPS       Z29, Z4, Z4
+	VMULPS       Z4, Z4, Z1           // −u = −y·(linear + cubic·y²)
+	VFMADD213PS  Z16, Z15, Z1
+	VMULPS       Z4, Z1, Z1
+	VSUBPS       Z1, Z30, Z1
+	VMULPS       Z17, Z1, Z2
+	VRNDSCALEPS  $8, Z2, Z2           // k
+	VFNMADD231PS Z18, Z2, Z1          // r
+	VFNMADD231PS Z19, Z2, Z1
+	VMOVAPS      Z20, Z3
+	VFMADD213PS  Z21, Z1, Z3
+	VFMADD213PS  Z22, Z1, Z3
+	VFMADD213PS  Z23, Z1, Z3
+	VFMADD213PS  Z24, Z1, Z3
+	VFMADD213PS  Z25, Z1, Z3
+	VFMADD213PS  Z26, Z1, Z3
+	VFMADD213PS  Z27, Z1, Z3
+	VSCALEFPS    Z2, Z3, Z3           // exp(−u)
+	VADDPS       Z27, Z3, Z3
+	VDIVPS       Z3, Z0, Z0
+	VMOVUPS      Z0, K1, (SI)
+	ADDQ         $64, SI
+	SUBQ         $16, CX
+	JG           sigmoidLoop
+	VZEROUPPER
+	RET
+
 // func softmaxAVX512(x *float32, n int, scale float32, constants *[11]float32)
 TEXT ·softmaxAVX512(SB), NOSPLIT, $0-32
 	MOVQ         x+0(FP), SI

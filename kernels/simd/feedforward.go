@@ -19,15 +19,20 @@ type FeedForwardScratch struct {
 }
 
 // FeedForward computes rows [from, to) of activate(x·up + bias)·down + bias
-// into the rows of out. gelu is for activations other than ref.GELU, or nil.
-// Between the two products 8-bit numbers are rotated. Few rows at a time go
+// into the rows of out, or of (activate(x·gate + bias) ∘ (x·up + bias))·down +
+// bias if there is a gate. other is for activations other than ref.GELU, or
+// nil. Between the two products 8-bit numbers are rotated. Few rows at a time go
 // through both, while what lies between them is in cache.
-func (s *Set) FeedForward(out []float32, x *Rows, up, down *Weights, from, to int, other func([]float32), scratch *FeedForwardScratch) {
+func (s *Set) FeedForward(out []float32, x *Rows, gate, up, down *Weights, from, to int, other func([]float32), scratch *FeedForwardScratch) {
 	block := s.narrow.blockRows(up)
 	scratch.inner.Reset(up.number, min(block, to-from), up.Columns)
 	for ; from < to; from += block {
 		rows := min(block, to-from)
-		s.up(x, up, from, from+rows, other, scratch)
+		if gate != nil {
+			s.upGated(x, gate, up, from, from+rows, other, scratch)
+		} else {
+			s.up(x, up, from, from+rows, other, scratch)
+		}
 		s.Product(out[:rows*down.Columns], &scratch.inner, down, 0, rows, false, &scratch.products)
 		out = out[rows*down.Columns:]
 	}
@@ -47,14 +52,32 @@ func (s *Set) up(x *Rows, w *Weights, from, to int, other func([]float32), scrat
 
 // upByPasses goes through float32 rows.
 func (s *Set) upByPasses(x *Rows, w *Weights, from, to int, other func([]float32), scratch *FeedForwardScratch) {
-	n := (to - from) * w.Columns
-	scratch.middle, scratch.row = growBytes(scratch.middle, 4*n), growFloats(scratch.row, w.Columns)
-	middle := at[float32](unsafe.Pointer(&scratch.middle[0]), 0, n)
+	middle := scratch.floats(to-from, w.Columns)
 	s.Product(middle, x, w, from, to, other == nil, &scratch.products)
 	if other != nil {
 		other(middle)
 	}
 	s.SetRows(&scratch.inner, middle, 0, to-from, true, scratch.row)
+}
+
+// floats is what lies between the products, before it is rounded.
+func (s *FeedForwardScratch) floats(rows, columns int) []float32 {
+	s.middle, s.row = growBytes(s.middle, 4*rows*columns), growFloats(s.row, columns)
+	return at[float32](unsafe.Pointer(&s.middle[0]), 0, rows*columns)
+}
+
+// upGated sets the inner rows by way of two products; 16-bit numbers are
+// rounded at once, 8-bit ones when the rows are whole.
+func (s *Set) upGated(x *Rows, gate, w *Weights, from, to int, other func([]float32), scratch *FeedForwardScratch) {
+	inner := &scratch.inner
+	if w.number == BF16 {
+		out := unsafe.Pointer(&inner.data[0])
+		s.productGated(out, 2, inner.Stride(), x, gate, w, from, to, other, toBF16, &scratch.products)
+		return
+	}
+	middle := scratch.floats(to-from, w.Columns)
+	s.productGated(unsafe.Pointer(&middle[0]), 4, w.Columns, x, gate, w, from, to, other, toFloat, &scratch.products)
+	s.SetRows(inner, middle, 0, to-from, true, scratch.row)
 }
 
 // upRotated activates and rotates a block of columns as soon as it is there;

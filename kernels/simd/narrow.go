@@ -5,15 +5,18 @@ import "unsafe"
 // narrowSet is the kernels on 8- and 16-bit numbers of one instruction set.
 type narrowSet struct {
 	int8Dot, bf16Dot func(*dotArgs)
-	finish           [3][2][2]func(*finishArgs) // by source, activation and output
+	finish           [3][3][2]func(*finishArgs) // by source, activation and output
 	quantize         func(r *Rows, from int, x []float32, rotated bool, scratch []float32)
 	roundRows        func(r *Rows, from int, x []float32)
 	addNorm          func(x, y, gain, bias []float32, epsilon float32) // nil where there is none, as those that follow
+	norm             func(x, gain, bias []float32, epsilon float32)
 	add              func(y, x []float32)
 	widen            func(p widenArgs, number Number)
 	exponentials     func(*exponentialArgs)
+	rope             func(x []uint16, cos, sin []float32)
 	packKeys         func(*packArgs)
 	packValues       func(*packArgs)
+	fastBF16         bool
 	stripRows        int                // rows of a product whose inputs and sums fit the first-level cache
 	finishRotated    func(*rotatedArgs) // nil where there is none, as quantizePeaks
 	quantizePeaks    func(*peaksArgs)
@@ -22,6 +25,10 @@ type narrowSet struct {
 // Narrow tells whether s has instructions for 8- and 16-bit numbers; where it
 // has none, plain Go makes them far slower than float32.
 func (s *Set) Narrow() bool { return s.narrow.quantizePeaks != nil }
+
+// FastBF16 tells whether 16-bit products are faster than float32's: with tiles,
+// and where one instruction multiplies pairs.
+func (s *Set) FastBF16() bool { return s.narrow.fastBF16 }
 
 // What a finish begins with, and what it writes.
 const (
@@ -34,6 +41,7 @@ const (
 
 	linear = 0
 	gelu   = 1
+	gated  = 2 // times the gates
 )
 
 // The kernels' arguments; lengths of rows, named ld…, are in bytes.
@@ -53,7 +61,8 @@ type (
 	}
 
 	// finishArgs: out = rowScale·(acc + offset)·scale + bias, as far as the
-	// source has them, activated and rounded; 32 columns.
+	// source has them, activated and rounded; 32 columns. The gates lie as dense
+	// as they can.
 	finishArgs struct {
 		acc         unsafe.Pointer
 		ldAcc       int
@@ -63,6 +72,7 @@ type (
 		rowScale    *float32
 		offset      *int32
 		scale, bias *float32
+		gates       unsafe.Pointer
 	}
 
 	// quantizeArgs: q and scale of rows of x; scratch holds one row.
@@ -103,7 +113,7 @@ type (
 		rows    int
 	}
 
-	// normArgs: x + y, normalised, to x. inverse is 1/columns.
+	// normArgs: x, or x + y, normalised, to x. inverse is 1/columns.
 	normArgs struct {
 		x, y, gain, bias *float32
 		columns, rows    int
@@ -136,6 +146,13 @@ type (
 		scale      float32
 	}
 
+	// ropeArgs: heads of 2·half bfloat16 numbers, turned by half angles.
+	ropeArgs struct {
+		x           *uint16
+		cos, sin    *float32
+		half, heads int
+	}
+
 	// packArgs: rows × columns bfloat16 numbers, ld apart, to panels.
 	packArgs struct {
 		dst, src      *uint16
@@ -147,8 +164,9 @@ type (
 // Scratch is the memory that one goroutine needs for products. Arguments lie
 // here because what a kernel gets, by a pointer to it, escapes to the heap.
 type Scratch struct {
-	sums []byte // one strip, and in it what lies beyond the last column
-	edge []byte
+	sums  []byte // one strip, and in it what lies beyond the last column
+	edge  []byte
+	gates []byte // one strip
 
 	dot     dotArgs
 	finish  finishArgs
@@ -163,6 +181,7 @@ func (s *Scratch) strip() (sums, edge unsafe.Pointer) {
 	if s.sums == nil {
 		s.sums = alignedBytes(maxStripRows * blockBytes)
 		s.edge = alignedBytes(maxStripRows * panelBytes)
+		s.gates = alignedBytes(maxStripRows * panelBytes)
 	}
 	return unsafe.Pointer(&s.sums[0]), unsafe.Pointer(&s.edge[0])
 }
@@ -186,17 +205,54 @@ func (s *Set) ProductBF16(out *Rows, at int, x *Rows, w *Weights, from, to int, 
 
 func (s *Set) product(out unsafe.Pointer, size, stride int, x *Rows, w *Weights, from, to int, activate bool, form int, scratch *Scratch) {
 	x.check(w, from, to)
-	dot, finish := s.narrow.dotAndFinish(w.number, activate, form)
-	block := s.narrow.blockRows(w)
-	for start := from; from < to; from += block {
-		rows := min(block, to-from)
+	activation := linear
+	if activate {
+		activation = gelu
+	}
+	dot, finish := s.narrow.dot(w.number), s.narrow.finishOf(w.number, activation, form)
+	s.narrow.eachStrip(w, from, to, func(row, rows, column int) {
+		scratch.aim(x, w, row, rows, column)
+		dot(&scratch.dot)
+		scratch.finish.out, scratch.finish.ldOut = unsafe.Add(out, ((row-from)*stride+column)*size), stride*size
+		scratch.finishPanel(finish, min(panelColumns, w.Columns-column), size)
+	})
+}
+
+// productGated is product with each number multiplied by that of x·gate + bias,
+// activated: by GELU, or by other.
+func (s *Set) productGated(out unsafe.Pointer, size, stride int, x *Rows, gate, w *Weights, from, to int, other func([]float32), form int, scratch *Scratch) {
+	x.check(gate, from, to)
+	x.check(w, from, to)
+	activation := gelu
+	if other != nil {
+		activation = linear
+	}
+	dot, open, finish := s.narrow.dot(w.number), s.narrow.finishOf(w.number, activation, toFloat), s.narrow.finishOf(w.number, gated, form)
+	s.narrow.eachStrip(w, from, to, func(row, rows, column int) {
+		scratch.aim(x, gate, row, rows, column)
+		dot(&scratch.dot)
+		gates := unsafe.Pointer(&scratch.gates[0])
+		scratch.finish.out, scratch.finish.ldOut = gates, panelBytes
+		open(&scratch.finish)
+		if other != nil {
+			other(at[float32](gates, 0, rows*panelColumns))
+		}
+		scratch.aim(x, w, row, rows, column)
+		dot(&scratch.dot)
+		scratch.finish.out, scratch.finish.ldOut = unsafe.Add(out, ((row-from)*stride+column)*size), stride*size
+		scratch.finish.gates = gates
+		scratch.finishPanel(finish, min(panelColumns, w.Columns-column), size)
+	})
+}
+
+// eachStrip visits rows [from, to) by few at a time, and by panels of w.
+func (n *narrowSet) eachStrip(w *Weights, from, to int, visit func(row, rows, column int)) {
+	block := n.blockRows(w)
+	for ; from < to; from += block {
+		end := min(from+block, to)
 		for column := 0; column < w.Columns; column += panelColumns {
-			for first := 0; first < rows; first += s.narrow.stripRows {
-				n := min(s.narrow.stripRows, rows-first)
-				scratch.aim(x, w, from+first, n, column)
-				dot(&scratch.dot)
-				scratch.finish.out, scratch.finish.ldOut = unsafe.Add(out, ((from-start+first)*stride+column)*size), stride*size
-				scratch.finishPanel(finish, min(panelColumns, w.Columns-column), size)
+			for row := from; row < end; row += n.stripRows {
+				visit(row, min(n.stripRows, end-row), column)
 			}
 		}
 	}
@@ -233,15 +289,18 @@ func (r *Rows) check(w *Weights, from, to int) {
 	_ = r.scale[from:to]
 }
 
-func (n *narrowSet) dotAndFinish(number Number, activate bool, form int) (dot func(*dotArgs), finish func(*finishArgs)) {
-	activation := linear
-	if activate {
-		activation = gelu
-	}
+func (n *narrowSet) dot(number Number) func(*dotArgs) {
 	if number == Int8 {
-		return n.int8Dot, n.finish[fromInt8][activation][form]
+		return n.int8Dot
 	}
-	return n.bf16Dot, n.finish[fromBF16][activation][form]
+	return n.bf16Dot
+}
+
+func (n *narrowSet) finishOf(number Number, activation, form int) func(*finishArgs) {
+	if number == Int8 {
+		return n.finish[fromInt8][activation][form]
+	}
+	return n.finish[fromBF16][activation][form]
 }
 
 // finishPanel writes some columns, of size bytes each; those that are no whole

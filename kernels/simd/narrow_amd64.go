@@ -129,7 +129,19 @@ func finishInt8ToBF16(p *finishArgs)
 func finishInt8ToBF16Soft(p *finishArgs)
 
 //go:noescape
+func finishInt8Gated(p *finishArgs)
+
+//go:noescape
 func finishBF16(p *finishArgs)
+
+//go:noescape
+func finishBF16GELU(p *finishArgs)
+
+//go:noescape
+func finishBF16GatedToBF16(p *finishArgs)
+
+//go:noescape
+func finishBF16GatedToBF16Soft(p *finishArgs)
 
 //go:noescape
 func finishBF16GELUToBF16(p *finishArgs)
@@ -157,6 +169,9 @@ func finishInt8GELURotated(p *rotatedArgs)
 
 //go:noescape
 func addNormAVX512(p *normArgs)
+
+//go:noescape
+func normAVX512(p *normArgs)
 
 //go:noescape
 func addAVX512(p *addArgs)
@@ -193,3 +208,9 @@ func packKeysAVX512(p *packArgs)
 
 //go:noescape
 func packValuesAVX512(p *packArgs)
+
+//go:noescape
+func ropeAVX512(p *ropeArgs)
+
+//go:noescape
+func ropeAVX512Soft(p *ropeArgs)

@@ -11,7 +11,7 @@ import (
 
 func portableNarrow() narrowSet {
 	n := narrowSet{int8Dot: int8DotGo, bf16Dot: bf16DotGo, quantize: quantizeGo, roundRows: roundRowsGo,
-		exponentials: exponentialsGo, packKeys: packKeysGo, packValues: packValuesGo, stripRows: 32}
+		exponentials: exponentialsGo, rope: ropeGo, packKeys: packKeysGo, packValues: packValuesGo, stripRows: 32}
 	for source := range n.finish {
 		for activation := range n.finish[source] {
 			for form := range n.finish[source][activation] {
@@ -70,8 +70,11 @@ func finishGo(p *finishArgs, source, activation, form int) {
 	var values [panelColumns]float32
 	for row := range p.rows {
 		linearGo(&values, p, row, source)
-		if activation == gelu {
+		switch activation {
+		case gelu:
 			ref.GELU(values[:])
+		case gated:
+			ref.Multiply(values[:], at[float32](p.gates, row*panelBytes, panelColumns))
 		}
 		if form == toBF16 {
 			roundGo(at[uint16](p.out, row*p.ldOut, panelColumns), values[:])
@@ -144,6 +147,17 @@ func exponentialRow(out []uint16, s []float32, scale float32) float32 {
 		sum += e
 	}
 	return float32(1 / sum)
+}
+
+func ropeGo(x []uint16, cos, sin []float32) {
+	head := make([]float32, 2*len(cos))
+	for ; len(x) > 0; x = x[len(head):] {
+		for i := range head {
+			head[i] = ref.FromBF16(x[i])
+		}
+		ref.Rope(head, cos, sin)
+		roundGo(x, head)
+	}
 }
 
 // number is a row's number at a column, zero beyond the rows and columns.

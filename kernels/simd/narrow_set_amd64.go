@@ -12,11 +12,15 @@ func narrowVNNI() narrowSet {
 	n.int8Dot, n.bf16Dot = byRows(&int8Dots), byRows(&bf16DotsSoft)
 	n.finish[fromInt8][linear] = [2]func(*finishArgs){finishInt8, finishInt8ToBF16Soft}
 	n.finish[fromInt8][gelu][toFloat] = finishInt8GELU
+	n.finish[fromInt8][gated][toFloat] = finishInt8Gated
+	n.finish[fromBF16][gelu][toFloat] = finishBF16GELU
+	n.finish[fromBF16][gated][toBF16] = finishBF16GatedToBF16Soft
 	n.finish[fromBF16][linear] = [2]func(*finishArgs){finishBF16, finishBF16ToBF16Soft}
 	n.finish[fromBF16][gelu][toBF16] = finishBF16GELUToBF16Soft
 	n.finish[fromScaled][linear] = [2]func(*finishArgs){finishScaled, finishScaledToBF16Soft}
 	n.quantize, n.roundRows = quantize512, roundRowsVNNI
-	n.addNorm, n.add, n.widen, n.exponentials = addNorm512, add512, widen512, exponentialsAVX512Soft
+	n.addNorm, n.norm, n.add, n.widen = addNorm512, norm512, add512, widen512
+	n.exponentials, n.rope = exponentialsAVX512Soft, ropeVNNI
 	n.packKeys, n.packValues = packKeys512, packValuesAVX512
 	n.finishRotated, n.quantizePeaks = finishInt8GELURotated, quantizePeaksAVX512
 	n.stripRows = 4 * len(int8Dots)
@@ -26,12 +30,13 @@ func narrowVNNI() narrowSet {
 // narrowBF16 wants the bfloat16 instructions besides.
 func narrowBF16() narrowSet {
 	n := narrowVNNI()
-	n.bf16Dot = byRows(&bf16Dots)
+	n.fastBF16, n.bf16Dot = true, byRows(&bf16Dots)
 	n.finish[fromInt8][linear][toBF16] = finishInt8ToBF16
 	n.finish[fromBF16][linear][toBF16] = finishBF16ToBF16
 	n.finish[fromBF16][gelu][toBF16] = finishBF16GELUToBF16
+	n.finish[fromBF16][gated][toBF16] = finishBF16GatedToBF16
 	n.finish[fromScaled][linear][toBF16] = finishScaledToBF16
-	n.roundRows, n.exponentials = roundRowsBF16, exponentialsAVX512
+	n.roundRows, n.exponentials, n.rope = roundRowsBF16, exponentialsAVX512, ropeBF16
 	return n
 }
 
@@ -57,17 +62,19 @@ var (
 )
 
 // byRows computes a product by tiles of equal height as far as can be, since a
-// low tile is not much faster than a high one.
+// low tile is not much faster than a high one. No pointer ever leaves its
+// buffer: the garbage collector may look at it.
 func byRows(dots *[12]func(*dotArgs)) func(*dotArgs) {
 	return func(p *dotArgs) {
 		whole := *p
 		tiles := (whole.rows + len(dots) - 1) / len(dots)
 		for panel := range whole.panel {
-			p.a, p.b, p.c = whole.a, unsafe.Add(whole.b, panel*p.units*panelBytes), unsafe.Add(whole.c, panel*panelBytes)
+			p.b = unsafe.Add(whole.b, panel*p.units*panelBytes)
 			for tile := range tiles {
-				p.rows = (tile+1)*whole.rows/tiles - tile*whole.rows/tiles
+				first := tile * whole.rows / tiles
+				p.rows = (tile+1)*whole.rows/tiles - first
+				p.a, p.c = unsafe.Add(whole.a, first*p.lda), unsafe.Add(whole.c, first*p.ldc+panel*panelBytes)
 				dots[p.rows-1](p)
-				p.a, p.c = unsafe.Add(p.a, p.rows*p.lda), unsafe.Add(p.c, p.rows*p.ldc)
 			}
 		}
 		*p = whole
@@ -107,6 +114,28 @@ func addNorm512(x, y, gain, bias []float32, epsilon float32) {
 	columns := len(gain)
 	addNormAVX512(&normArgs{x: &x[0], y: &y[0], gain: &gain[0], bias: &bias[0], columns: columns,
 		rows: len(x) / columns, epsilon: epsilon, inverse: 1 / float32(columns)})
+}
+
+func norm512(x, gain, bias []float32, epsilon float32) {
+	columns := len(gain)
+	normAVX512(&normArgs{x: &x[0], gain: &gain[0], bias: &bias[0], columns: columns,
+		rows: len(x) / columns, epsilon: epsilon, inverse: 1 / float32(columns)})
+}
+
+func ropeVNNI(x []uint16, cos, sin []float32) {
+	if len(cos)%16 != 0 {
+		ropeGo(x, cos, sin)
+		return
+	}
+	ropeAVX512Soft(&ropeArgs{x: &x[0], cos: &cos[0], sin: &sin[0], half: len(cos), heads: len(x) / (2 * len(cos))})
+}
+
+func ropeBF16(x []uint16, cos, sin []float32) {
+	if len(cos)%16 != 0 {
+		ropeGo(x, cos, sin)
+		return
+	}
+	ropeAVX512(&ropeArgs{x: &x[0], cos: &cos[0], sin: &sin[0], half: len(cos), heads: len(x) / (2 * len(cos))})
 }
 
 func add512(y, x []float32) {

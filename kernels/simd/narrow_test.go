@@ -168,6 +168,22 @@ func TestAddNorm(t *testing.T) {
 	})
 }
 
+func TestNorm(t *testing.T) {
+	everySet(t, func(t *testing.T, s *Set) {
+		for _, columns := range []int{1, 48, 64, 384, 1024} {
+			x, gain, bias := normals(1, 5*columns), normals(3, columns), normals(4, columns)
+			clear(x[:columns])
+			want := append([]float32(nil), x...)
+			ref.LayerNorm(want, gain, bias, 1e-12)
+			got := fencedCopy(t, x)
+			s.Norm(got, fencedCopy(t, gain), fencedCopy(t, bias), 1e-12)
+			for i := range want {
+				require.InDelta(t, want[i], got[i], 1e-5*(1+math.Abs(float64(want[i]))), "%d columns, element %d", columns, i)
+			}
+		}
+	})
+}
+
 func TestAdd(t *testing.T) {
 	everySet(t, func(t *testing.T, s *Set) {
 		for n := range 70 {
@@ -305,9 +321,9 @@ func checkAttention(t *testing.T, s *Set, heads, size int, offsets []int) {
 		for head := range heads {
 			h := Head{From: offsets[i], To: offsets[i+1], Column: head * size, Size: size, Hidden: hidden}
 			middle := (h.From + h.To) / 2
-			s.Attend(got, &qkv, h, h.From, middle, &scratch)
-			s.Attend(got, &qkv, h, middle, h.To, &scratch)
-			s.AttendBF16(&narrow, &qkv, h, h.From, h.To, &scratch)
+			s.Attend(got, &qkv, &h, h.From, middle, &scratch)
+			s.Attend(got, &qkv, &h, middle, h.To, &scratch)
+			s.AttendBF16(&narrow, &qkv, &h, h.From, h.To, &scratch)
 		}
 	}
 	for i, v := range want {

@@ -18,6 +18,19 @@ func (s *Set) AddNorm(x, y, gain, bias []float32, epsilon float64) {
 	s.narrow.addNorm(x, y, gain, bias, float32(epsilon))
 }
 
+// Norm normalises x, whose rows have gain's length, as ref.LayerNorm does, in
+// float32.
+func (s *Set) Norm(x, gain, bias []float32, epsilon float64) {
+	if len(x) == 0 {
+		return
+	}
+	if len(gain)%64 != 0 || s.narrow.norm == nil {
+		ref.LayerNorm(x, gain, bias, epsilon)
+		return
+	}
+	s.narrow.norm(x, gain, bias[:len(gain)], float32(epsilon))
+}
+
 // Add adds x to y, element by element.
 func (s *Set) Add(y, x []float32) {
 	x = x[:len(y)]

@@ -10,9 +10,10 @@ type Set struct {
 	// "avx512-vnni-bf16", "avx512-vnni", "avx512", "avx2" or "go".
 	Level string
 
-	// GELU and Softmax compute what ref's do, to about float32's precision.
-	GELU    func(x []float32)
-	Softmax func(x []float32, scale float32)
+	// GELU, GELUTanh, SiLU and Softmax compute what ref's do, to about float32's
+	// precision.
+	GELU, GELUTanh, SiLU func(x []float32)
+	Softmax              func(x []float32, scale float32)
 
 	tile   tileFunc
 	maxSim simFunc
@@ -21,7 +22,8 @@ type Set struct {
 
 // portable runs everywhere.
 func portable() *Set {
-	return &Set{Level: "go", GELU: ref.GELU, Softmax: ref.Softmax, tile: tileGo, narrow: portableNarrow(), maxSim: maxSimGo}
+	return &Set{Level: "go", GELU: ref.GELU, GELUTanh: ref.GELUTanh, SiLU: ref.SiLU, Softmax: ref.Softmax,
+		tile: tileGo, narrow: portableNarrow(), maxSim: maxSimGo}
 }
 
 // Best is the fastest set that this CPU can run.

@@ -2,8 +2,6 @@ package simd
 
 import (
 	"golang.org/x/sys/cpu"
-
-	"sluice/kernels/ref"
 )
 
 func accelerated() (sets []*Set) {
@@ -11,7 +9,9 @@ func accelerated() (sets []*Set) {
 		sets = append(sets, accelerated512()...)
 	}
 	if cpu.X86.HasAVX2 && cpu.X86.HasFMA {
-		sets = append(sets, &Set{Level: "avx2", GELU: ref.GELU, Softmax: ref.Softmax, tile: tile256, maxSim: maxSim256, narrow: portableNarrow()})
+		plain := portable()
+		plain.Level, plain.tile, plain.maxSim = "avx2", tile256, maxSim256
+		sets = append(sets, plain)
 	}
 	return sets
 }
@@ -19,7 +19,8 @@ func accelerated() (sets []*Set) {
 // accelerated512 differ in how they compute on 8- and 16-bit numbers.
 func accelerated512() (sets []*Set) {
 	add := func(level string, narrow narrowSet) {
-		sets = append(sets, &Set{Level: level, GELU: gelu512, Softmax: softmax512, tile: tile512, maxSim: maxSim512, narrow: narrow})
+		sets = append(sets, &Set{Level: level, GELU: gelu512, GELUTanh: geluTanh512, SiLU: silu512, Softmax: softmax512,
+			tile: tile512, maxSim: maxSim512, narrow: narrow})
 	}
 	if !hasVNNI() {
 		add("avx512", portableNarrow())

@@ -124,17 +124,21 @@ func TestSetRowsIsTheTransposeOfSetTransposed(t *testing.T) {
 	require.Equal(t, a, Matrix{depth, columns, b.data[:len(b.data):len(b.data)]})
 }
 
-func TestGELU(t *testing.T) {
+func TestActivations(t *testing.T) {
 	special := []float32{0, float32(math.Copysign(0, -1)), 1e-30, -1e-30, 5.6, -5.6, 100, -100, 3e38, -3e38}
 	everySet(t, func(t *testing.T, s *Set) {
-		for n := range 70 {
-			x := append(normals(uint64(n), n), special...)
-			want, got := append([]float32(nil), x...), append(append([]float32(nil), x...), guard)
-			ref.GELU(want)
-			s.GELU(got[:len(x)])
-			require.Equal(t, guard, got[len(x)])
-			for i := range x {
-				require.InDelta(t, want[i], got[i], 3e-7*math.Max(1, math.Abs(float64(x[i]))), "gelu(%v) of %d", x[i], len(x))
+		for name, f := range map[string][2]func([]float32){
+			"gelu": {ref.GELU, s.GELU}, "gelu_tanh": {ref.GELUTanh, s.GELUTanh}, "silu": {ref.SiLU, s.SiLU},
+		} {
+			for n := range 70 {
+				x := append(normals(uint64(n), n), special...)
+				want, got := append([]float32(nil), x...), append(append([]float32(nil), x...), guard)
+				f[0](want)
+				f[1](got[:len(x)])
+				require.Equal(t, guard, got[len(x)])
+				for i := range x {
+					require.InDelta(t, want[i], got[i], 3e-7*math.Max(1, math.Abs(float64(x[i]))), "%s(%v) of %d", name, x[i], len(x))
+				}
 			}
 		}
 	})

@@ -21,13 +21,17 @@ type finish struct {
 	bias         bool
 	rowScale     bool
 	gelu, toBF16 bool
+	gated        bool // times as many numbers that are at hand
 }
 
 var finishes = []finish{
 	{name: "finishInt8", int8: true, bias: true, rowScale: true},
 	{name: "finishInt8GELU", int8: true, bias: true, rowScale: true, gelu: true},
 	{name: "finishInt8ToBF16", int8: true, bias: true, rowScale: true, toBF16: true},
+	{name: "finishInt8Gated", int8: true, bias: true, rowScale: true, gated: true},
 	{name: "finishBF16", bias: true},
+	{name: "finishBF16GELU", bias: true, gelu: true},
+	{name: "finishBF16GatedToBF16", bias: true, gated: true, toBF16: true},
 	{name: "finishBF16GELUToBF16", bias: true, gelu: true, toBF16: true},
 	{name: "finishBF16ToBF16", bias: true, toBF16: true},
 	{name: "finishScaled", rowScale: true},
@@ -55,6 +59,11 @@ func (f *file) finish(k finish) {
 	if k.gelu {
 		f.gelu(0)
 	}
+	if k.gated {
+		f.op("VMULPS (R13), Z0, Z0")
+		f.op("VMULPS 64(R13), Z1, Z1")
+		f.op("ADDQ $%d, R13", panelBytes)
+	}
 	f.finishStore(k)
 	f.op("ADDQ R8, SI")
 	f.op("ADDQ R9, DX")
@@ -78,6 +87,9 @@ func (f *file) finishPrologue(k finish) {
 	}
 	if k.bias {
 		f.pair(64, 20)
+	}
+	if k.gated {
+		f.op("MOVQ 72(DI), R13")
 	}
 	if k.gelu {
 		f.broadcast(8, "bound", geluBound)

@@ -33,5 +33,6 @@ func generate() map[string]string {
 	f.quantizes()
 	f.softly(f.exponentials)
 	f.packs()
+	f.softly(f.rope)
 	return map[string]string{"narrow_amd64.s": f.assembly(), "narrow_amd64.go": f.declarations()}
 }

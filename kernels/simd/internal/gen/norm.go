@@ -2,7 +2,8 @@ package main
 
 // norms writes the functions on rows of floats that precede a quantisation.
 func (f *file) norms() {
-	f.addNorm()
+	f.norm("addNormAVX512", true)
+	f.norm("normAVX512", false)
 	f.add()
 	f.softly(f.narrow)
 	f.widen("widenInt8AVX512", 16, func() {
@@ -68,10 +69,10 @@ func (f *file) narrow() {
 	f.end()
 }
 
-// addNorm writes x += y, and normalises x's rows. Three passes over a row,
-// which the first-level cache holds.
-func (f *file) addNorm() {
-	f.function("addNormAVX512", "normArgs", "columns is a multiple of 64.")
+// norm normalises x's rows, to which y's are added first if there are any.
+// Three passes over a row, which the first-level cache holds.
+func (f *file) norm(name string, add bool) {
+	f.function(name, "normArgs", "columns is a multiple of 64.")
 	f.op("MOVQ 0(DI), SI")
 	f.op("MOVQ 8(DI), DX")
 	f.op("MOVQ 16(DI), R8")
@@ -86,8 +87,10 @@ func (f *file) addNorm() {
 	f.clearSums()
 	f.pass("sum", func(offset, z int) {
 		f.op("VMOVUPS %d(SI)(AX*1), Z%d", offset, 8+z)
-		f.op("VADDPS %d(DX)(AX*1), Z%d, Z%d", offset, 8+z, 8+z)
-		f.op("VMOVUPS Z%d, %d(SI)(AX*1)", 8+z, offset)
+		if add {
+			f.op("VADDPS %d(DX)(AX*1), Z%d, Z%d", offset, 8+z, 8+z)
+			f.op("VMOVUPS Z%d, %d(SI)(AX*1)", 8+z, offset)
+		}
 		f.op("VADDPS Z%d, Z%d, Z%d", 8+z, z, z)
 	})
 	f.mean(16)
