@@ -127,7 +127,7 @@ func newFixture(t testing.TB) *fixture {
 
 func (f *fixture) create(name string, codes bool) uint32 {
 	f.t.Helper()
-	c, created, err := f.CreateCollection(context.Background(), tenant, name, store.Settings{Analyzer: "english", TokenCodes: codes})
+	c, created, err := f.CreateCollection(context.Background(), tenant, name, settings)
 	require.NoError(f.t, err)
 	require.True(f.t, created)
 	return c.ID

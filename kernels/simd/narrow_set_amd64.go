@@ -10,6 +10,7 @@ import (
 func narrowVNNI() narrowSet {
 	n := portableNarrow()
 	n.int8Dot, n.bf16Dot = byRows(&int8Dots), byRows(&bf16DotsSoft)
+	n.codeDot = n.int8Dot
 	n.finish[fromInt8][linear] = [2]func(*finishArgs){finishInt8, finishInt8ToBF16Soft}
 	n.finish[fromInt8][gelu][toFloat] = finishInt8GELU
 	n.finish[fromBF16][linear] = [2]func(*finishArgs){finishBF16, finishBF16ToBF16Soft}
@@ -63,11 +64,12 @@ func byRows(dots *[12]func(*dotArgs)) func(*dotArgs) {
 		whole := *p
 		tiles := (whole.rows + len(dots) - 1) / len(dots)
 		for panel := range whole.panel {
-			p.a, p.b, p.c = whole.a, unsafe.Add(whole.b, panel*p.units*panelBytes), unsafe.Add(whole.c, panel*panelBytes)
+			p.b = unsafe.Add(whole.b, panel*p.units*panelBytes)
 			for tile := range tiles {
-				p.rows = (tile+1)*whole.rows/tiles - tile*whole.rows/tiles
+				first := tile * whole.rows / tiles
+				p.rows = (tile+1)*whole.rows/tiles - first
+				p.a, p.c = unsafe.Add(whole.a, first*p.lda), unsafe.Add(whole.c, first*p.ldc+panel*panelBytes)
 				dots[p.rows-1](p)
-				p.a, p.c = unsafe.Add(p.a, p.rows*p.lda), unsafe.Add(p.c, p.rows*p.ldc)
 			}
 		}
 		*p = whole
