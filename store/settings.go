@@ -1,6 +1,9 @@
 package store
 
-import "fmt"
+import (
+	"cmp"
+	"fmt"
+)
 
 // Settings of a collection. They are fixed when it is created.
 type Settings struct {
@@ -39,13 +42,7 @@ func (s Settings) Model(embedder string) string {
 
 // Dimensions is the length of the vector of a passage, given the embedding model's.
 func (s Settings) Dimensions(embedder int) int {
-	switch {
-	case s.Own.Dense > 0:
-		return s.Own.Dense
-	case s.Own.Multi > 0:
-		return s.Own.Multi
-	}
-	return embedder
+	return cmp.Or(s.Own.Dense, s.Own.Multi, embedder)
 }
 
 // TokenDimensions is the length of the token vectors that codes are made of,
