@@ -29,7 +29,7 @@ const (
 )
 
 var (
-	strategies = []string{Sparse, Dense, Late, Hybrid, HybridLate, HybridRerank}
+	strategies = []string{Sparse, Dense, Hybrid, HybridLate, HybridRerank, Late}
 	fusions    = []string{RRF, Score}
 )
 

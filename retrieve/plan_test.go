@@ -77,7 +77,7 @@ func TestPlanRefusals(t *testing.T) {
 	for want, r := range map[string]Request{
 		"k is -1":                    {Strategy: Dense, K: -1},
 		"k is 101":                   {Strategy: Dense, K: 101},
-		"sparse dense late hybrid":   {Strategy: "magic"},
+		"sparse dense hybrid":        {Strategy: "magic"},
 		"rrf score":                  {Strategy: Hybrid, Fusion: "magic"},
 		"dense has nothing to fuse":  {Strategy: Dense, Fusion: RRF},
 		"late has nothing to fuse":   {Strategy: Late, Fusion: RRF},
