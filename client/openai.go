@@ -1,6 +1,7 @@
 package client
 
 import (
+	"bytes"
 	"encoding/base64"
 	"encoding/binary"
 	"encoding/json"
@@ -59,6 +60,9 @@ type Vector struct {
 	Base64 bool
 }
 
+// IsZero is true of what is left out.
+func (v Vector) IsZero() bool { return v.Values == nil }
+
 // MarshalJSON writes the form that Base64 names.
 func (v Vector) MarshalJSON() ([]byte, error) {
 	if !v.Base64 {
@@ -75,6 +79,9 @@ func (v Vector) MarshalJSON() ([]byte, error) {
 func (v *Vector) UnmarshalJSON(data []byte) error {
 	if len(data) == 0 || data[0] != '"' {
 		v.Base64 = false
+		if len(data) > len("null") && bytes.Contains(data, []byte("null")) { // encoding/json takes it for 0
+			return errors.New("null is no number")
+		}
 		return json.Unmarshal(data, &v.Values)
 	}
 	var raw []byte // encoding/json reads base64
@@ -82,7 +89,7 @@ func (v *Vector) UnmarshalJSON(data []byte) error {
 		return err
 	}
 	if len(raw)%4 != 0 {
-		return errors.New("embedding: the base64 form is not a whole number of float32 values")
+		return errors.New("the base64 form is not a whole number of float32 values")
 	}
 	v.Base64, v.Values = true, make([]float32, len(raw)/4)
 	for i := range v.Values {

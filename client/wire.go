@@ -11,6 +11,16 @@ import (
 type CollectionSettings struct {
 	Analyzer   string `json:"analyzer,omitempty"`    // "english" (default), …
 	TokenCodes *bool  `json:"token_codes,omitempty"` // keep token codes for late interaction; default true
+	CodeBits   int    `json:"code_bits,omitempty"`   // a dimension of theirs: 1 or 8; default 1, with own vectors 8
+
+	OwnVectors *OwnVectors `json:"own_vectors,omitempty"` // documents bring their vectors; none: the model makes them
+}
+
+// OwnVectors are the dimensions of the vectors that documents bring; 0: none of
+// that kind.
+type OwnVectors struct {
+	Dimensions      int `json:"dimensions,omitempty"`       // of one vector a passage
+	MultiDimensions int `json:"multi_dimensions,omitempty"` // of each of a passage's token or patch vectors
 }
 
 // Collection is what PUT and GET /v1/collections/{c} answer.
@@ -18,24 +28,38 @@ type Collection struct {
 	Name       string    `json:"name"`
 	Analyzer   string    `json:"analyzer"`
 	TokenCodes bool      `json:"token_codes"`
-	Model      string    `json:"model"`
-	Dimensions int       `json:"dimensions"`
+	CodeBits   int       `json:"code_bits,omitempty"` // of token codes, if there are any
+	Model      string    `json:"model"`               // "" where documents bring their vectors
+	Dimensions int       `json:"dimensions"`          // of a passage's vector
 	Created    time.Time `json:"created"`
+
+	OwnVectors *OwnVectors `json:"own_vectors,omitempty"`
 }
 
 // Document is one document to write: the body of POST …/documents, or one line
 // of its NDJSON form. Readers: absent or null leaves the decision to the
 // policies; an empty list admits nobody. Entries: "user:…", "group:…", "public".
+// A collection with own vectors takes Passages in place of Format and Text.
 type Document struct {
 	Key        string         `json:"key"`
 	Title      string         `json:"title,omitempty"`
-	Format     string         `json:"format"` // "markdown", "html", "text"
-	Text       string         `json:"text"`
+	Format     string         `json:"format,omitempty"` // "markdown", "html", "text"
+	Text       string         `json:"text,omitempty"`
+	Passages   []Passage      `json:"passages,omitempty"`
 	Readers    *[]string      `json:"readers,omitempty"`
 	Attributes map[string]any `json:"attributes,omitempty"`
 	Regions    []string       `json:"regions,omitempty"`
 	ValidFrom  *time.Time     `json:"valid_from,omitempty"`
 	ValidUntil *time.Time     `json:"valid_until,omitempty"`
+}
+
+// Passage is a piece of a document with the vectors that its writer made, of any
+// length but 0: the daemon scales each to length 1.
+type Passage struct {
+	Text     string   `json:"text,omitempty"`     // none: a picture, say
+	Headings []string `json:"headings,omitempty"` // what it stands under
+	Vector   Vector   `json:"vector,omitzero"`
+	Vectors  Matrix   `json:"vectors,omitzero"` // of its tokens, patches, …
 }
 
 // WriteResult says what became of one document. Line is the 1-based NDJSON line.
@@ -93,11 +117,13 @@ type Scope struct {
 	AnyTime   bool       `json:"any_time,omitempty"`
 }
 
-// SearchRequest is the body of POST …/search.
+// SearchRequest is the body of POST …/search: a query, vectors of it, or both.
 type SearchRequest struct {
-	Query    string `json:"query"`
+	Query    string `json:"query,omitempty"`
+	Vector   Vector `json:"vector,omitzero"`    // of the query, in place of the model's
+	Vectors  Matrix `json:"vectors,omitzero"`   // of its tokens, in place of the model's
 	K        int    `json:"k,omitempty"`        // default 10, at most 100
-	Strategy string `json:"strategy,omitempty"` // "sparse", "dense", "hybrid", "hybrid-late", "hybrid-rerank"; none: the server's choice
+	Strategy string `json:"strategy,omitempty"` // "sparse", "dense", "late", "hybrid", "hybrid-late", "hybrid-rerank"; none: the fullest that the above can feed
 	Fusion   string `json:"fusion,omitempty"`   // "rrf", "score", with the hybrid strategies; none: the server's choice
 	Scope    *Scope `json:"scope,omitempty"`
 	Explain  bool   `json:"explain,omitempty"`

@@ -4,7 +4,6 @@ package ingest
 
 import (
 	"crypto/sha256"
-	"encoding/binary"
 	"fmt"
 	"unicode"
 	"unicode/utf8"
@@ -26,6 +25,8 @@ type Document struct {
 	Format string
 	Text   []byte
 	Access filter.Access
+
+	Passages []Passage // in place of format and text, where the collection wants them
 }
 
 func (d Document) check() error {
@@ -64,15 +65,15 @@ func plain(s string) bool {
 	return utf8.ValidString(s)
 }
 
-// identity is what makes two writes the same version: format, title and text
-// as they were brought, each length-prefixed so that no two triples collide.
+// identity is what makes two writes the same version: format, title, text and
+// passages as they were brought, each length-prefixed so that no two collide.
 func (d Document) identity() [32]byte {
 	h := sha256.New()
 	for _, part := range [][]byte{[]byte(d.Format), []byte(d.Title), d.Text} {
-		var size [8]byte
-		binary.LittleEndian.PutUint64(size[:], uint64(len(part)))
-		h.Write(size[:])
-		h.Write(part)
+		hashPart(h, part)
+	}
+	for _, p := range d.Passages {
+		p.hashInto(h)
 	}
 	return [32]byte(h.Sum(nil))
 }

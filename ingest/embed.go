@@ -8,6 +8,7 @@ import (
 
 	"sluice/chunk"
 	"sluice/gpu"
+	"sluice/index/late"
 	"sluice/store"
 )
 
@@ -35,14 +36,14 @@ func (w *Writer) embed(ctx context.Context, c store.Collection, v *store.Version
 	if err != nil {
 		return 0, err
 	}
-	if err := w.embedNew(ctx, texts, known, c.Settings.TokenCodes); err != nil {
+	if err := w.embedNew(ctx, texts, known, w.coder(c)); err != nil {
 		return 0, fmt.Errorf("embedding: %w", err)
 	}
 	v.Dimensions = w.embedder.Info().Dimensions
 	for _, text := range texts {
 		e := known[text]
 		v.Vectors = append(v.Vectors, e.vector...)
-		if c.Settings.TokenCodes {
+		if c.Settings.CodeBits > 0 {
 			v.Codes = append(v.Codes, e.codes)
 		}
 		if e.cut {
@@ -52,8 +53,16 @@ func (w *Writer) embed(ctx context.Context, c store.Collection, v *store.Version
 	return truncated, nil
 }
 
-// embedNew adds what known lacks, each text embedded once.
-func (w *Writer) embedNew(ctx context.Context, texts []string, known map[string]embedded, codes bool) error {
+// coder is that of the collection's token codes; nil: it keeps none.
+func (w *Writer) coder(c store.Collection) *late.Coder {
+	if c.Settings.CodeBits == 0 {
+		return nil
+	}
+	return w.coders.Of(late.Kind{Dimensions: c.Settings.TokenDimensions(w.embedder.Info().TokenDimensions), Bits: c.Settings.CodeBits})
+}
+
+// embedNew adds what known lacks, each text embedded once. No coder: no codes.
+func (w *Writer) embedNew(ctx context.Context, texts []string, known map[string]embedded, coder *late.Coder) error {
 	var fresh []string
 	for _, text := range texts {
 		if _, there := known[text]; !there {
@@ -63,15 +72,15 @@ func (w *Writer) embedNew(ctx context.Context, texts []string, known map[string]
 	}
 	for part := range slices.Chunk(fresh, embedTexts) {
 		embeddings, err := w.embedder.Embed(ctx, gpu.Request{
-			Texts: part, Prompt: w.embedder.Info().Prompts.Document(), Priority: gpu.Bulk, TokenVectors: codes,
+			Texts: part, Prompt: w.embedder.Info().Prompts.Document(), Priority: gpu.Bulk, TokenVectors: coder != nil,
 		})
 		if err != nil {
 			return err
 		}
 		for i, e := range embeddings {
 			made := embedded{vector: e.Vector, cut: e.Truncated}
-			if codes {
-				made.codes = w.coder.Encode(e.TokenVectors, e.Special)
+			if coder != nil {
+				made.codes = coder.Encode(e.TokenVectors, e.Special)
 			}
 			known[part[i]] = made
 		}
@@ -97,12 +106,12 @@ func (w *Writer) known(ctx context.Context, c store.Collection, v *store.Version
 		return known, err
 	}
 	var codes map[uint32][]byte
-	if c.Settings.TokenCodes {
+	if c.Settings.CodeBits > 0 {
 		codes, err = w.store.Codes(ctx, c.ID, rowsOf(content.Record))
 	}
 	for i, piece := range content.Chunks {
 		its, coded := codes[content.FirstRow+uint32(i)]
-		if coded == c.Settings.TokenCodes {
+		if coded == (c.Settings.CodeBits > 0) {
 			known[chunk.EmbedText(content.Text, piece)] = embedded{vector: content.Vectors[i*content.Dimensions : (i+1)*content.Dimensions], codes: its}
 		}
 	}

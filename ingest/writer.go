@@ -28,13 +28,13 @@ type Serving interface {
 type Writer struct {
 	store    store.Store
 	embedder gpu.Embedder
-	coder    *late.Coder
+	coders   *late.Coders
 	serving  Serving
 }
 
 // NewWriter returns a Writer.
 func NewWriter(st store.Store, embedder gpu.Embedder, serving Serving) *Writer {
-	return &Writer{st, embedder, late.NewCoder(embedder.Info().TokenDimensions), serving}
+	return &Writer{st, embedder, new(late.Coders), serving}
 }
 
 // Outcome is a write's receipt and how many of its chunks are longer than what
@@ -95,7 +95,7 @@ func (w *Writer) checkAccess(a filter.Access) error {
 // commit tries the cheap way first: the same content needs no vectors. Where
 // the store has other content by then, it asks for them.
 func (w *Writer) commit(ctx context.Context, c store.Collection, d Document) (Outcome, error) {
-	version, err := prepare(d, w.embedder.Info())
+	version, err := w.prepare(c, d)
 	if err != nil {
 		return Outcome{}, err
 	}
@@ -103,7 +103,7 @@ func (w *Writer) commit(ctx context.Context, c store.Collection, d Document) (Ou
 	if !errors.Is(err, store.ErrVectorsNeeded) {
 		return Outcome{Receipt: receipt}, err
 	}
-	truncated, err := w.embed(ctx, c, &version)
+	truncated, err := w.addVectors(ctx, c, d, &version)
 	if err != nil {
 		return Outcome{}, err
 	}
@@ -111,8 +111,28 @@ func (w *Writer) commit(ctx context.Context, c store.Collection, d Document) (Ou
 	return Outcome{receipt, truncated}, err
 }
 
-// prepare parses and chunks: a version that lacks only its vectors.
-func prepare(d Document, model gpu.Info) (store.Version, error) {
+// addVectors takes the vectors from the document or from the model, and returns
+// how many chunks the model did not see the end of.
+func (w *Writer) addVectors(ctx context.Context, c store.Collection, d Document, v *store.Version) (truncated int, err error) {
+	if c.Settings.Brings() {
+		return 0, bring(d, c.Settings.Own, w.coder(c), v)
+	}
+	return w.embed(ctx, c, v)
+}
+
+// prepare makes a version that lacks only its vectors.
+func (w *Writer) prepare(c store.Collection, d Document) (store.Version, error) {
+	if c.Settings.Brings() {
+		return preparePassages(d, c.Settings)
+	}
+	return prepareText(d, w.embedder.Info())
+}
+
+// prepareText parses and chunks.
+func prepareText(d Document, model gpu.Info) (store.Version, error) {
+	if len(d.Passages) > 0 {
+		return store.Version{}, fmt.Errorf("%w: the vectors of this collection are the model's: send text and format, not passages, or create a collection with own_vectors", store.ErrInvalid)
+	}
 	parsed, err := document.Parse(d.Format, d.Text)
 	if err != nil {
 		return store.Version{}, fmt.Errorf("%w: %w", store.ErrInvalid, err)

@@ -15,6 +15,7 @@ import (
 	"sluice/chunk"
 	"sluice/filter"
 	"sluice/gpu"
+	"sluice/index/late"
 	"sluice/model"
 	"sluice/store"
 	"sluice/store/pebble"
@@ -129,13 +130,13 @@ func newFixture(t testing.TB) *fixture {
 	t.Cleanup(func() { require.NoError(t, st.Close()) })
 	f := &fixture{t: t, store: st, embedder: &recorder{digest: "m/1"}, awaiter: &awaiter{}}
 	f.Writer = NewWriter(st, f.embedder, f.awaiter)
-	f.id = f.create(library, false)
+	f.id = f.create(library, store.Settings{Analyzer: "english"})
 	return f
 }
 
-func (f *fixture) create(name string, codes bool) uint32 {
+func (f *fixture) create(name string, settings store.Settings) uint32 {
 	f.t.Helper()
-	c, created, err := f.CreateCollection(context.Background(), tenant, name, store.Settings{Analyzer: "english", TokenCodes: codes})
+	c, created, err := f.CreateCollection(context.Background(), tenant, name, settings)
 	require.NoError(f.t, err)
 	require.True(f.t, created)
 	return c.ID
@@ -262,7 +263,8 @@ func TestTokenCodes(t *testing.T) {
 	require.False(t, f.content("k").Coded)
 	f.embedder.taken()
 
-	f.id = f.create("coded", true)
+	f.id = f.create("coded", store.Settings{Analyzer: "english", CodeBits: 8})
+	coder := late.NewCoder(late.Kind{Dimensions: 4, Bits: 8})
 	write := func(sections ...string) {
 		_, err := f.Write(t.Context(), tenant, "coded", markdown("k", sections...))
 		require.NoError(t, err)
@@ -271,7 +273,7 @@ func TestTokenCodes(t *testing.T) {
 		require.NoError(t, err)
 		require.Len(t, codes, len(c.Chunks))
 		for i, piece := range c.Chunks {
-			want := f.coder.Encode(tokensOf("m/1", chunk.EmbedText(c.Text, piece)))
+			want := coder.Encode(tokensOf("m/1", chunk.EmbedText(c.Text, piece)))
 			require.Equal(t, want, codes[c.FirstRow+uint32(i)], "chunk %d", i)
 		}
 	}

@@ -12,7 +12,7 @@ const (
 )
 
 // codesCache holds token codes that the store does not. Its key is what they
-// were made of, model and text, and no more: two who may read the same text get
+// were made of, model, format and text, and no more: two who may read the same text get
 // the same codes.
 type codesCache struct{ entries *lru.Cache[[32]byte, []byte] }
 
@@ -21,14 +21,16 @@ func newCodesCache() *codesCache {
 }
 
 // get returns nil where there are none.
-func (c *codesCache) get(model, text string) []byte {
-	codes, _ := c.entries.Get(codesKey(model, text))
+func (c *codesCache) get(p Plan, text string) []byte {
+	codes, _ := c.entries.Get(codesKey(p, text))
 	return codes
 }
 
-func (c *codesCache) put(model, text string, codes []byte) {
-	c.entries.Put(codesKey(model, text), codes, codesOverhead+len(codes))
+func (c *codesCache) put(p Plan, text string, codes []byte) {
+	c.entries.Put(codesKey(p, text), codes, codesOverhead+len(codes))
 }
 
-// codesKey: a model's digest has no NUL.
-func codesKey(model, text string) [32]byte { return sha256.Sum256([]byte(model + "\x00" + text)) }
+// codesKey: a model's digest and a format's name have no NUL.
+func codesKey(p Plan, text string) [32]byte {
+	return sha256.Sum256([]byte(p.Model + "\x00" + p.Codes + "\x00" + text))
+}

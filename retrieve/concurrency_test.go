@@ -132,7 +132,7 @@ func TestAcknowledgedChangesHoldUnderConcurrency(t *testing.T) {
 				default:
 				}
 				before := m.truth.copy()
-				r, err := h.engine.Search(context.Background(), h.request(person(name), strategies[n%3], "harbour", 100))
+				r, err := h.engine.Search(context.Background(), h.request(person(name), strategies[n%len(strategies)], "harbour", 100))
 				if !assert.NoError(t, err) {
 					return
 				}

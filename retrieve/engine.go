@@ -1,10 +1,10 @@
 package retrieve
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -15,9 +15,6 @@ import (
 	"sluice/store"
 )
 
-// MaxQueryBytes bounds a query's text.
-const MaxQueryBytes = 8 << 10
-
 // Engine answers queries.
 type Engine struct {
 	store         store.Store
@@ -25,7 +22,7 @@ type Engine struct {
 	embedder      gpu.Embedder
 	reranker      gpu.Reranker // nil: none
 	rerankTimeout time.Duration
-	coder         *late.Coder
+	coders        *late.Coders
 	codes         *codesCache
 	now           func() time.Time
 }
@@ -34,7 +31,7 @@ type Engine struct {
 func NewEngine(st store.Store, serving *Serving, embedder gpu.Embedder) *Engine {
 	return &Engine{
 		store: st, serving: serving, embedder: embedder, now: time.Now,
-		coder: late.NewCoder(embedder.Info().TokenDimensions), codes: newCodesCache(),
+		coders: new(late.Coders), codes: newCodesCache(),
 	}
 }
 
@@ -44,8 +41,11 @@ func (e *Engine) RerankWith(r gpu.Reranker, timeout time.Duration) {
 	e.reranker, e.rerankTimeout = r, timeout
 }
 
-func (e *Engine) models() models {
-	m := models{embedder: e.embedder.Info().Digest}
+func (e *Engine) models(s store.Settings) models {
+	info := e.embedder.Info()
+	m := models{embedder: s.Model(info.Digest), codes: late.Kind{
+		Dimensions: s.TokenDimensions(info.TokenDimensions), Bits: cmp.Or(s.CodeBits, 1), // what is encoded on the fly is of 1
+	}}
 	if e.reranker != nil {
 		m.reranker = e.reranker.Info().Digest
 	}
@@ -55,30 +55,25 @@ func (e *Engine) models() models {
 // Search answers a request. An unknown collection is store.ErrNotFound, a bad
 // request store.ErrInvalid.
 func (e *Engine) Search(ctx context.Context, r Request) (Response, error) {
-	if err := checkQuery(r.Query); err != nil {
-		return Response{}, err
-	}
 	at, err := e.serving.acquire(r.Principal.Tenant, r.Collection)
 	if err != nil {
 		return Response{}, err
 	}
 	defer at.release()
-	plan, err := newPlan(r, e.models(), at.Settings.Analyzer)
+	g, err := e.givenBy(r, at.Settings)
 	if err != nil {
 		return Response{}, err
 	}
-	q := &query{engine: e, request: r, plan: plan, at: at, scope: e.scope(r), last: e.now(), loaded: map[uint32]*store.Content{}}
+	models := e.models(at.Settings)
+	plan, err := newPlan(r, g, models, at.Settings)
+	if err != nil {
+		return Response{}, err
+	}
+	q := &query{engine: e, request: r, given: g, plan: plan, at: at, scope: e.scope(r), last: e.now(), loaded: map[uint32]*store.Content{}}
+	if plan.Codes != "" {
+		q.coder = e.coders.Of(models.codes)
+	}
 	return q.run(ctx)
-}
-
-func checkQuery(text string) error {
-	if strings.TrimSpace(text) == "" {
-		return fmt.Errorf("%w: the query is empty", store.ErrInvalid)
-	}
-	if len(text) > MaxQueryBytes {
-		return fmt.Errorf("%w: the query has %d bytes; at most %d are allowed", store.ErrInvalid, len(text), MaxQueryBytes)
-	}
-	return nil
 }
 
 // scope fills what the request leaves open: the present time.
@@ -94,12 +89,14 @@ func (e *Engine) scope(r Request) filter.Scope {
 type query struct {
 	engine  *Engine
 	request Request
+	given   given       // and what the model makes of it
+	special []bool      // of given.tokens: which are not to be matched; nil: none
+	coder   *late.Coder // of the collection's token codes
 	plan    Plan
 	at      *snapshot
 	scope   filter.Scope
 	allowed filter.Set
 
-	embedded gpu.Embedding             // of the query; zero where there is none
 	loaded   map[uint32]*store.Content // by ordinal; nil: not to be shown
 	response Response
 	last     time.Time // when the last stage ended
@@ -110,15 +107,8 @@ func (q *query) run(ctx context.Context) (Response, error) {
 	if err := q.resolve(); err != nil {
 		return Response{}, err
 	}
-	legs, err := q.legs(ctx)
+	candidates, err := q.ranked(ctx)
 	if err != nil {
-		return Response{}, err
-	}
-	candidates := q.fuse(legs)
-	if candidates, err = q.recheck(ctx, candidates); err != nil {
-		return Response{}, err
-	}
-	if candidates, err = q.rerank(ctx, legs, candidates); err != nil {
 		return Response{}, err
 	}
 	if err := q.assemble(ctx, candidates); err != nil {
@@ -126,6 +116,30 @@ func (q *query) run(ctx context.Context) (Response, error) {
 	}
 	return q.response, nil
 }
+
+// ranked returns candidates that the recheck let pass, best first.
+func (q *query) ranked(ctx context.Context) ([]candidate, error) {
+	if q.plan.Strategy == Late {
+		if found, whole, err := q.scan(ctx); err != nil || whole {
+			return found, err
+		}
+		if q.plan.DenseDepth+q.plan.LexicalDepth == 0 {
+			return nil, fmt.Errorf("%w: more than %d passages may be read; bring vector or query beside vectors, to find candidates by", store.ErrInvalid, q.plan.ScanRows)
+		}
+		q.degraded("late_scan")
+	}
+	legs, err := q.legs(ctx)
+	if err != nil {
+		return nil, err
+	}
+	candidates := q.fuse(legs)
+	if candidates, err = q.recheck(ctx, candidates); err != nil {
+		return nil, err
+	}
+	return q.rerank(ctx, legs, candidates)
+}
+
+func (q *query) degraded(stage string) { q.response.Degraded = append(q.response.Degraded, stage) }
 
 func (q *query) ended(stage string) {
 	now := q.engine.now()
@@ -151,12 +165,12 @@ func (q *query) legs(ctx context.Context) ([]leg, error) {
 	defer q.ended("legs")
 	dense := leg{name: "dense", depth: q.plan.DenseDepth, weight: q.plan.DenseWeight}
 	lexical := leg{name: "lexical", depth: q.plan.LexicalDepth, weight: q.plan.LexicalWeight}
-	var degraded bool
+	var lost bool
 	group, ctx := errgroup.WithContext(ctx)
 	if q.plan.DenseDepth > 0 {
 		group.Go(func() (err error) {
 			dense.hits, err = q.dense(ctx)
-			if degraded = errors.Is(err, errEmbedding) && ctx.Err() == nil && q.plan.fuses(); degraded {
+			if lost = errors.Is(err, errEmbedding) && ctx.Err() == nil && q.plan.LexicalDepth > 0; lost {
 				err = nil
 			}
 			return err
@@ -171,8 +185,8 @@ func (q *query) legs(ctx context.Context) ([]leg, error) {
 	if err := group.Wait(); err != nil {
 		return nil, err
 	}
-	if degraded {
-		q.response.Degraded = append(q.response.Degraded, "dense_unavailable")
+	if lost {
+		q.degraded("dense_unavailable")
 	}
 	return []leg{dense, lexical}, nil
 }
@@ -202,7 +216,7 @@ func (q *query) rerank(ctx context.Context, legs []leg, candidates []candidate) 
 		pool = standardScore(legs, pool)
 	}
 	switch q.plan.Strategy {
-	case HybridLate:
+	case HybridLate, Late:
 		return q.late(ctx, pool)
 	case HybridRerank:
 		return q.crossEncode(ctx, pool)

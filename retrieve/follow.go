@@ -129,7 +129,7 @@ func (s *Serving) renew(c *collection, view *filter.View) error {
 	if err != nil {
 		return err
 	}
-	s.publish(c, newSnapshot(c.Collection, view, reader))
+	s.publish(c, newSnapshot(c.Collection, view, c.index, reader))
 	return nil
 }
 

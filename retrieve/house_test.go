@@ -233,7 +233,7 @@ func (h *house) await(epoch uint64) {
 
 func (h *house) collection(tenant, name string) uint32 {
 	h.t.Helper()
-	c, _, err := h.store.CreateCollection(h.t.Context(), tenant, name, store.Settings{Analyzer: "english"})
+	c, _, err := h.store.CreateCollection(h.t.Context(), tenant, name, store.Settings{Analyzer: "english", CodeBits: 1})
 	require.NoError(h.t, err)
 	h.awaitAll()
 	return c.ID

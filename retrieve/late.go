@@ -19,34 +19,53 @@ var errEncoding = errors.New("passages could not be encoded")
 // in. Where the query or a passage cannot be encoded the order stays too, and
 // the answer says so.
 func (q *query) late(ctx context.Context, pool []candidate) ([]candidate, error) {
-	if q.embedded.TokenVectors == nil {
+	if q.given.tokens == nil {
 		return q.withoutLate(pool), nil
 	}
-	codes, err := q.codes(ctx, pool)
+	scored, err := q.matched(ctx, pool)
 	if errors.Is(err, errEncoding) && ctx.Err() == nil {
 		return q.withoutLate(pool), nil
 	}
 	if err != nil {
 		return nil, err
 	}
-	scorer := q.engine.coder.Query(q.embedded.TokenVectors, q.embedded.Special)
-	scored := pool[:0]
-	for _, c := range pool {
-		if score, ok := scorer.Score(codes[c.row]); ok {
-			c.score = float64(score)
-			scored = append(scored, c)
-		}
-	}
 	slices.SortStableFunc(scored, func(a, b candidate) int { return cmp.Compare(b.score, a.score) })
 	for i, c := range scored {
-		c.legs["late"] = LegRank{Rank: i + 1, Score: c.score}
+		if q.request.Explain {
+			c.legs["late"] = LegRank{Rank: i + 1, Score: c.score}
+		}
 	}
 	return scored, nil
 }
 
 func (q *query) withoutLate(pool []candidate) []candidate {
-	q.response.Degraded = append(q.response.Degraded, "late_unavailable")
+	q.degraded("late_unavailable")
 	return pool
+}
+
+// codesAtOnce is how many passages' token codes are held at a time.
+const codesAtOnce = 64
+
+// matched scores the pool, in its order, without those that are gone meanwhile.
+func (q *query) matched(ctx context.Context, pool []candidate) ([]candidate, error) {
+	tokens, special := q.given.tokens, q.special
+	if special == nil {
+		special = make([]bool, len(tokens)/q.coder.Dimensions)
+	}
+	scorer, scored := q.coder.Query(tokens, special), make([]candidate, 0, len(pool))
+	for part := range slices.Chunk(pool, codesAtOnce) {
+		codes, err := q.codes(ctx, part)
+		if err != nil {
+			return nil, err
+		}
+		for _, c := range part {
+			if score, ok := scorer.Score(codes[c.row]); ok {
+				c.score = float64(score)
+				scored = append(scored, c)
+			}
+		}
+	}
+	return scored, nil
 }
 
 // codes returns the token codes of the pool: what the store has of them, and the
@@ -62,7 +81,10 @@ func (q *query) codes(ctx context.Context, pool []candidate) (map[uint32][]byte,
 	if err != nil {
 		return nil, fmt.Errorf("reading token codes: %w", err)
 	}
-	maps.DeleteFunc(codes, func(_ uint32, c []byte) bool { return !q.engine.coder.Reads(c) })
+	maps.DeleteFunc(codes, func(_ uint32, c []byte) bool { return !q.coder.Reads(c) })
+	if q.at.Settings.Brings() {
+		return codes, nil // there is nothing to make others of
+	}
 	return codes, q.encode(ctx, pool, codes)
 }
 
@@ -82,7 +104,7 @@ func (q *query) encode(ctx context.Context, pool []candidate, codes map[uint32][
 			continue
 		}
 		text := passage(content, c.row)
-		if codes[c.row] = q.engine.codes.get(q.plan.Model, text); codes[c.row] == nil {
+		if codes[c.row] = q.engine.codes.get(q.plan, text); codes[c.row] == nil {
 			rows, texts = append(rows, c.row), append(texts, text)
 		}
 	}
@@ -96,8 +118,8 @@ func (q *query) encode(ctx context.Context, pool []candidate, codes map[uint32][
 		return fmt.Errorf("%w: %w", errEncoding, err)
 	}
 	for i, e := range embedded {
-		codes[rows[i]] = q.engine.coder.Encode(e.TokenVectors, e.Special)
-		q.engine.codes.put(q.plan.Model, texts[i], codes[rows[i]])
+		codes[rows[i]] = q.coder.Encode(e.TokenVectors, e.Special)
+		q.engine.codes.put(q.plan, texts[i], codes[rows[i]])
 	}
 	return nil
 }

@@ -23,7 +23,7 @@ import (
 // coded is version with token codes.
 func coded(key string, access filter.Access, passages ...string) store.Version {
 	v := version(key, access, passages...)
-	coder := late.NewCoder(dimensions)
+	coder := late.NewCoder(late.Kind{Dimensions: dimensions, Bits: 1})
 	for _, c := range v.Chunks {
 		v.Codes = append(v.Codes, coder.Encode(tokensOf(chunk.EmbedText(v.Text, c))))
 	}

@@ -16,6 +16,7 @@ import (
 const (
 	Sparse       = "sparse"
 	Dense        = "dense"
+	Late         = "late"
 	Hybrid       = "hybrid"
 	HybridLate   = "hybrid-late"
 	HybridRerank = "hybrid-rerank"
@@ -28,18 +29,19 @@ const (
 )
 
 var (
-	strategies = []string{Sparse, Dense, Hybrid, HybridLate, HybridRerank}
+	strategies = []string{Sparse, Dense, Hybrid, HybridLate, HybridRerank, Late}
 	fusions    = []string{RRF, Score}
 )
 
 const (
-	defaultStrategy = HybridLate
-	defaultFusion   = Score
+	defaultFusion = Score
 
 	denseDepth   = 70
 	lexicalDepth = 100
 	rrfConstant  = 60
 	poolDepth    = 30
+	scanRows     = 10_000
+	lateDepth    = 1000
 
 	denseWeight   = 1
 	lexicalWeight = 0.5
@@ -63,48 +65,94 @@ type Plan struct {
 	PoolDepth     int     `json:"pool_depth,omitempty"` // best fused rows that are scored again
 	DenseWeight   float64 `json:"dense_weight,omitempty"`
 	LexicalWeight float64 `json:"lexical_weight,omitempty"`
-	Codes         string  `json:"codes,omitempty"` // what late interaction works on
+	ScanRows      int     `json:"scan_rows,omitempty"` // rows up to which all are scored, without legs
+	Codes         string  `json:"codes,omitempty"`     // what late interaction works on
 	Model         string  `json:"model,omitempty"`
 	Reranker      string  `json:"reranker,omitempty"`
 	Analyzer      string  `json:"analyzer,omitempty"`
 }
 
-// models are the digests of those that a plan may need; no reranker is "".
-type models struct{ embedder, reranker string }
+// models are the digests of those that a plan may need, and the kind of the
+// token codes; no reranker is "".
+type models struct {
+	embedder, reranker string
+	codes              late.Kind
+}
 
-// newPlan makes the plan of a request, filling in defaults; what it does not
-// know is store.ErrInvalid.
-func newPlan(r Request, m models, analyzer string) (Plan, error) {
-	p := Plan{Strategy: cmp.Or(r.Strategy, defaultStrategy), K: cmp.Or(r.K, DefaultK), Fusion: r.Fusion}
+// newPlan makes the plan of a request with what it brings, filling in defaults;
+// what it does not know, or cannot feed, is store.ErrInvalid.
+func newPlan(r Request, g given, m models, s store.Settings) (Plan, error) {
+	p := Plan{Strategy: cmp.Or(r.Strategy, g.strategy()), K: cmp.Or(r.K, DefaultK), Fusion: r.Fusion}
 	if err := p.check(); err != nil {
 		return Plan{}, err
 	}
-	if p.Strategy != Sparse {
-		p.DenseDepth, p.Model = max(denseDepth, p.K), m.embedder
+	if err := p.checkFeed(g, s); err != nil {
+		return Plan{}, err
 	}
-	if p.Strategy != Dense {
-		p.LexicalDepth, p.Analyzer = max(lexicalDepth, p.K), analyzer
-	}
-	if p.fuses() {
-		p.Fusion, p.RRFConstant = cmp.Or(r.Fusion, defaultFusion), rrfConstant
-	}
-	if p.Fusion == Score {
-		p.DenseWeight, p.LexicalWeight = denseWeight, lexicalWeight
-	}
-	if p.Strategy == HybridLate {
-		p.Codes = late.Format
-	}
-	if p.Strategy == HybridRerank {
-		p.Reranker = m.reranker
-	}
-	if p.Fusion == Score || p.Strategy == HybridLate || p.Strategy == HybridRerank {
-		p.PoolDepth = max(poolDepth, p.K)
+	switch p.Strategy {
+	case Sparse:
+		p.lexical(max(lexicalDepth, p.K), s)
+	case Dense:
+		p.dense(max(denseDepth, p.K), m)
+	case Late:
+		p.late(g, m, s)
+	default:
+		p.hybrid(m, s)
 	}
 	return p, nil
 }
 
-// fuses reports whether the plan has two legs.
-func (p Plan) fuses() bool { return p.Strategy != Sparse && p.Strategy != Dense }
+func (p *Plan) lexical(depth int, s store.Settings) { p.LexicalDepth, p.Analyzer = depth, s.Analyzer }
+func (p *Plan) dense(depth int, m models)           { p.DenseDepth, p.Model = depth, m.embedder }
+
+// hybrid plans both legs, their fusion, and what ranks the pool again.
+func (p *Plan) hybrid(m models, s store.Settings) {
+	p.dense(max(denseDepth, p.K), m)
+	p.lexical(max(lexicalDepth, p.K), s)
+	p.Fusion, p.RRFConstant = cmp.Or(p.Fusion, defaultFusion), rrfConstant
+	if p.Fusion == Score {
+		p.DenseWeight, p.LexicalWeight = denseWeight, lexicalWeight
+	}
+	if p.Strategy == HybridLate {
+		p.Codes = m.codes.String()
+	}
+	if p.Strategy == HybridRerank {
+		p.Reranker = m.reranker
+	}
+	if p.Fusion == Score || p.Strategy != Hybrid {
+		p.PoolDepth = max(poolDepth, p.K)
+	}
+}
+
+// late plans a scan, and legs that bring candidates where there is too much to
+// scan, as far as they can be fed.
+func (p *Plan) late(g given, m models, s store.Settings) {
+	p.ScanRows, p.Codes, p.Model = scanRows, m.codes.String(), m.embedder
+	if g.dense() {
+		p.dense(lateDepth, m)
+	}
+	if g.lexical() {
+		p.lexical(lateDepth, s)
+	}
+	p.RRFConstant, p.PoolDepth = rrfConstant, 2*lateDepth
+}
+
+// fuses reports whether the request may choose a fusion.
+func (p Plan) fuses() bool {
+	return p.Strategy == Hybrid || p.Strategy == HybridLate || p.Strategy == HybridRerank
+}
+
+// checkFeed compares the strategy with what there is to search with and in.
+func (p Plan) checkFeed(g given, s store.Settings) error {
+	what := g.lacks(p.Strategy)
+	switch {
+	case p.Strategy == Late && s.CodeBits == 0, p.Strategy == HybridLate && s.Brings() && s.CodeBits == 0:
+		return fmt.Errorf("%w: the collection keeps no token codes; the strategy %s needs them", store.ErrInvalid, p.Strategy)
+	case what != "":
+		return fmt.Errorf("%w: the strategy %s needs %s in the request; bring it, or leave strategy out", store.ErrInvalid, p.Strategy, what)
+	}
+	return nil
+}
 
 func (p Plan) check() error {
 	switch {

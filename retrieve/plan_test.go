@@ -6,7 +6,14 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"sluice/index/late"
 	"sluice/store"
+)
+
+var (
+	english = store.Settings{Analyzer: "english", CodeBits: 1}
+	oneBit  = late.Kind{Dimensions: 64, Bits: 1}
+	asked   = given{text: "a query", embedded: true}
 )
 
 func TestPlanOfEachStrategy(t *testing.T) {
@@ -20,26 +27,28 @@ func TestPlanOfEachStrategy(t *testing.T) {
 			`"pool_depth":30,"dense_weight":1,"lexical_weight":0.5,"codes":"1bit/1","model":"m","analyzer":"english"}`,
 		"hybrid-late rrf": `{"strategy":"hybrid-late","k":10,"dense_depth":70,"lexical_depth":100,"fusion":"rrf","rrf_constant":60,` +
 			`"pool_depth":30,"codes":"1bit/1","model":"m","analyzer":"english"}`,
+		"late": `{"strategy":"late","k":10,"dense_depth":1000,"lexical_depth":1000,"rrf_constant":60,"pool_depth":2000,` +
+			`"scan_rows":10000,"codes":"1bit/1","model":"m","analyzer":"english"}`,
 		"hybrid-rerank": `{"strategy":"hybrid-rerank","k":10,"dense_depth":70,"lexical_depth":100,"fusion":"score","rrf_constant":60,` +
 			`"pool_depth":30,"dense_weight":1,"lexical_weight":0.5,"model":"m","reranker":"x","analyzer":"english"}`,
 	} {
 		name, fusion, _ := strings.Cut(strategy, " ")
-		plan, err := newPlan(Request{Strategy: name, Fusion: fusion}, models{"m", "x"}, "english")
+		plan, err := newPlan(Request{Strategy: name, Fusion: fusion}, asked, models{"m", "x", oneBit}, english)
 		require.NoError(t, err)
 		require.Equal(t, want, string(plan.Canonical()))
 	}
 }
 
 func TestTheDefaultPlan(t *testing.T) {
-	byDefault, err := newPlan(Request{}, models{"m", "x"}, "english")
+	byDefault, err := newPlan(Request{}, asked, models{"m", "x", oneBit}, english)
 	require.NoError(t, err)
-	named, err := newPlan(Request{Strategy: HybridLate, Fusion: Score, K: 10}, models{"m", "x"}, "english")
+	named, err := newPlan(Request{Strategy: HybridLate, Fusion: Score, K: 10}, asked, models{"m", "x", oneBit}, english)
 	require.NoError(t, err)
 	require.Equal(t, named, byDefault)
 }
 
 func TestPlanDepthNeverBelowK(t *testing.T) {
-	plan, err := newPlan(Request{Strategy: HybridLate, K: 100}, models{"m", "x"}, "english")
+	plan, err := newPlan(Request{Strategy: HybridLate, K: 100}, asked, models{"m", "x", oneBit}, english)
 	require.NoError(t, err)
 	require.Equal(t, 100, plan.DenseDepth)
 	require.Equal(t, 100, plan.LexicalDepth)
@@ -49,7 +58,7 @@ func TestPlanDepthNeverBelowK(t *testing.T) {
 func TestPlanHashNamesThePlan(t *testing.T) {
 	hash := func(strategy string, k int, model string) string {
 		name, fusion, _ := strings.Cut(strategy, " ")
-		plan, err := newPlan(Request{Strategy: name, Fusion: fusion, K: k}, models{model, "x"}, "english")
+		plan, err := newPlan(Request{Strategy: name, Fusion: fusion, K: k}, asked, models{model, "x", oneBit}, english)
 		require.NoError(t, err)
 		return plan.Hash()
 	}
@@ -71,9 +80,10 @@ func TestPlanRefusals(t *testing.T) {
 		"sparse dense hybrid":        {Strategy: "magic"},
 		"rrf score":                  {Strategy: Hybrid, Fusion: "magic"},
 		"dense has nothing to fuse":  {Strategy: Dense, Fusion: RRF},
+		"late has nothing to fuse":   {Strategy: Late, Fusion: RRF},
 		"sparse has nothing to fuse": {Strategy: Sparse, Fusion: Score},
 	} {
-		_, err := newPlan(r, models{"m", "x"}, "english")
+		_, err := newPlan(r, asked, models{"m", "x", oneBit}, english)
 		require.ErrorIs(t, err, store.ErrInvalid)
 		require.ErrorContains(t, err, want)
 	}

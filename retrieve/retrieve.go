@@ -12,8 +12,11 @@ type Request struct {
 	Principal  filter.Principal
 	Collection string // in the principal's tenant
 	Query      string
+	Vector     []float32 // of the query, in place of the model's; nil: none
+	Vectors    []float32 // of its tokens, row by row; nil: none
+	Columns    int       // of Vectors
 	K          int
-	Strategy   string // "": HybridLate
+	Strategy   string // "": the fullest that the above can feed
 	Fusion     string // "": Score, where there is something to fuse
 	Scope      filter.Scope
 	Explain    bool

@@ -151,7 +151,7 @@ func (s *Serving) openCollection(ctx context.Context, c store.Collection, epoch 
 	if err != nil {
 		return errors.Join(err, ix.Close())
 	}
-	opened := &collection{Collection: c, index: ix, current: newSnapshot(c, view, reader)}
+	opened := &collection{Collection: c, index: ix, current: newSnapshot(c, view, ix, reader)}
 	s.mu.Lock()
 	s.collections[c.ID], s.names[name{c.Tenant, c.Name}] = opened, opened
 	s.mu.Unlock()
@@ -192,7 +192,7 @@ func (s *Serving) buildView(ctx context.Context, c store.Collection) (*filter.Vi
 		if err != nil {
 			return nil, fmt.Errorf("reading access rows: %w", err)
 		}
-		if record.Model != s.model {
+		if record.Model != c.Settings.Model(s.model) {
 			return nil, fmt.Errorf("%w: document %q", ErrOtherModel, record.Key)
 		}
 		changes = append(changes, filter.Change{Ordinal: record.Ordinal, Access: record.Access})

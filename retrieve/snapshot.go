@@ -13,12 +13,13 @@ import (
 type snapshot struct {
 	store.Collection
 	view   *filter.View
+	index  index.Index // as it is now: at this epoch or a later one
 	reader index.Reader
 	users  atomic.Int64 // the publisher counts as one
 }
 
-func newSnapshot(c store.Collection, view *filter.View, reader index.Reader) *snapshot {
-	s := &snapshot{Collection: c, view: view, reader: reader}
+func newSnapshot(c store.Collection, view *filter.View, ix index.Index, reader index.Reader) *snapshot {
+	s := &snapshot{Collection: c, view: view, index: ix, reader: reader}
 	s.users.Store(1)
 	return s
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	stdjson "encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"mime"
 	"os"
@@ -12,6 +13,9 @@ import (
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/valyala/fasthttp"
+
+	"sluice/client"
+	"sluice/ingest"
 )
 
 // body is a request's body stream. fasthttp takes the end of the connection for
@@ -40,24 +44,29 @@ func (b *body) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// charged charges the request with what it reads.
+// charged charges the request with what it reads, after what is free.
 type charged struct {
 	io.Reader
-	q *request
+	q    *request
+	free int
 }
 
-func (c charged) Read(p []byte) (int, error) {
+func (c *charged) Read(p []byte) (int, error) {
 	n, err := c.Reader.Read(p)
-	if full := c.q.take(n); full != nil {
-		return n, full
+	free := min(c.free, n)
+	c.free -= free
+	if n > free {
+		if full := c.q.take(n - free); full != nil {
+			return n, full
+		}
 	}
 	return n, err
 }
 
 // limit is the size of the largest body that the route takes, and what says so.
 func (q *request) limit() (bytes int, name string) {
-	if q.route.small && q.s.limits.BodyBytes > maxSmallBody {
-		return maxSmallBody, "what this call can need"
+	if most := q.route.largest; most > 0 && most < int(q.s.limits.BodyBytes) {
+		return most, "what this call can need"
 	}
 	return int(q.s.limits.BodyBytes), "limits.body_bytes"
 }
@@ -70,9 +79,9 @@ func (q *request) readAll() ([]byte, error) {
 	if b.left > limit {
 		return nil, tooLarge
 	}
-	var in io.Reader = b
-	if !q.route.small { // small ones are part of a slot's own cost
-		in = charged{b, q}
+	in := &charged{Reader: b, q: q}
+	if q.route.largest > 0 { // small bodies are part of a slot's own cost
+		in.free = maxSmallBody
 	}
 	data, err := io.ReadAll(io.LimitReader(in, int64(limit)+1))
 	if err != nil {
@@ -129,15 +138,40 @@ func (q *request) readJSON(into any) error {
 // Numbers in untyped places keep their digits.
 var strict = json.JoinOptions(
 	json.RejectUnknownMembers(true),
-	json.WithUnmarshalers(json.UnmarshalFromFunc(func(d *jsontext.Decoder, value *any) error {
-		if d.PeekKind() != '0' {
-			return errors.ErrUnsupported
-		}
-		digits, err := d.ReadValue()
-		*value = stdjson.Number(digits)
-		return err
-	})),
+	json.WithUnmarshalers(json.JoinUnmarshalers(json.UnmarshalFromFunc(keepDigits), json.UnmarshalFromFunc(boundPassages))),
 )
+
+func keepDigits(d *jsontext.Decoder, value *any) error {
+	if d.PeekKind() != '0' {
+		return errors.ErrUnsupported
+	}
+	digits, err := d.ReadValue()
+	*value = stdjson.Number(digits)
+	return err
+}
+
+// boundPassages stops at one passage too many: three bytes make one, which takes
+// forty times that when it is decoded.
+func boundPassages(d *jsontext.Decoder, into *[]client.Passage) error {
+	if d.PeekKind() != '[' {
+		return errors.ErrUnsupported
+	}
+	if _, err := d.ReadToken(); err != nil {
+		return err
+	}
+	for d.PeekKind() != ']' {
+		if len(*into) == ingest.MaxPassages {
+			return fmt.Errorf("more than %d passages", ingest.MaxPassages)
+		}
+		var p client.Passage
+		if err := json.UnmarshalDecode(d, &p); err != nil {
+			return err
+		}
+		*into = append(*into, p)
+	}
+	_, err := d.ReadToken()
+	return err
+}
 
 // decode reads one JSON value. Errors name the place, not what stands there.
 func decode(data []byte, into any) error {

@@ -129,12 +129,26 @@ func TestBudgetOfBrokenRequests(t *testing.T) {
 	d.requireWholeBudget()
 }
 
-func TestBodiesOfSearchesAreSmall(t *testing.T) {
-	d := start(t, func(s *setup) { s.limits.BodyBytes = 1 << 20 })
+// A search's body has room for the longest query and the most vectors; what is
+// not small is part of the budget.
+func TestBodiesOfSearchesAreBounded(t *testing.T) {
+	d := start(t, func(s *setup) { s.limits.BodyBytes, s.limits.TotalBytes = 16<<20, 16<<20 })
 	d.collection()
-	requireProblem(t, 413, d.send("POST", "/v1/collections/c/search", `{"query":"`+strings.Repeat("x", 70<<10)+`"}`, "Authorization", bearer("alice")))
-	longest := `{"query":"` + strings.Repeat(`\u0041`, retrieve.MaxQueryBytes) + `"}`
-	require.Equal(t, 200, d.send("POST", "/v1/collections/c/search", longest, "Authorization", bearer("alice")).status)
+	search := func(body string) answer {
+		return d.send("POST", "/v1/collections/c/search", body, "Authorization", bearer("alice"))
+	}
+	requireProblem(t, 413, search(`{"query":"`+strings.Repeat("x", maxSearch)+`"}`))
+	longest := `"query":"` + strings.Repeat(`\u0041`, retrieve.MaxQueryBytes) + `"`
+	require.Equal(t, 200, search("{"+longest+"}").status)
+	numbers := strings.TrimSuffix(strings.Repeat("-1.2345678e-05,", retrieve.MaxQueryNumbers), ",")
+	require.Equal(t, 200, search("{"+longest+`,"vectors":[[`+numbers+"]]}").status)
+
+	left := d.budget.left.Load() - maxSmallBody
+	d.budget.give(-int(left)) // others hold all but one small body
+	require.Equal(t, 200, search("{"+longest+"}").status)
+	require.Equal(t, 429, search("{"+longest+`,"vectors":[[`+numbers+"]]}").status)
+	d.budget.give(int(left))
+	d.requireWholeBudget()
 }
 
 // unlucky fails to accept before it succeeds.

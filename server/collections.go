@@ -1,6 +1,8 @@
 package server
 
 import (
+	"cmp"
+
 	"github.com/valyala/fasthttp"
 
 	"sluice/client"
@@ -16,7 +18,11 @@ func (s *Server) putCollection(q *request) error {
 	if err := q.readJSON(&settings); err != nil {
 		return err
 	}
-	c, created, err := s.backend.CreateCollection(q.ctx, q.principal(), name, settingsOf(settings))
+	wanted, err := settingsOf(settings)
+	if err != nil {
+		return err
+	}
+	c, created, err := s.backend.CreateCollection(q.ctx, q.principal(), name, wanted)
 	if err != nil {
 		return err
 	}
@@ -24,8 +30,27 @@ func (s *Server) putCollection(q *request) error {
 	return q.reply(createdOr200(created), s.collectionOf(c))
 }
 
-func settingsOf(s client.CollectionSettings) store.Settings {
-	return store.Settings{Analyzer: s.Analyzer, TokenCodes: s.TokenCodes == nil || *s.TokenCodes}
+// settingsOf fills in the defaults: codes where there are token vectors, of 1
+// bit where the model makes them, of 8 where documents bring them.
+func settingsOf(s client.CollectionSettings) (store.Settings, error) {
+	settings := store.Settings{Analyzer: s.Analyzer}
+	bits, tokens := 1, true
+	if own := s.OwnVectors; own != nil {
+		if *own == (client.OwnVectors{}) {
+			return settings, badRequest("own_vectors: needs dimensions, multi_dimensions or both")
+		}
+		settings.Own = store.Own{Dense: own.Dimensions, Multi: own.MultiDimensions}
+		bits, tokens = 8, own.MultiDimensions > 0
+	}
+	switch {
+	case s.TokenCodes != nil && *s.TokenCodes != tokens && s.OwnVectors != nil:
+		return settings, badRequest("token_codes: with own_vectors they are kept where there are multi_dimensions; leave it out")
+	case s.CodeBits != 0 && (!tokens || s.TokenCodes != nil && !*s.TokenCodes):
+		return settings, badRequest("code_bits: the collection keeps no token codes; leave it out")
+	case tokens && (s.TokenCodes == nil || *s.TokenCodes):
+		settings.CodeBits = cmp.Or(s.CodeBits, bits)
+	}
+	return settings, settings.Validate()
 }
 
 func (s *Server) getCollection(q *request) error {
@@ -50,12 +75,18 @@ func createdOr200(created bool) int {
 
 func (s *Server) collectionOf(c store.Collection) client.Collection {
 	info := s.backend.Info()
-	return client.Collection{
+	collection := client.Collection{
 		Name:       c.Name,
 		Analyzer:   c.Settings.Analyzer,
-		TokenCodes: c.Settings.TokenCodes,
+		TokenCodes: c.Settings.CodeBits > 0,
+		CodeBits:   c.Settings.CodeBits,
 		Model:      info.Model,
-		Dimensions: info.Dimensions,
+		Dimensions: c.Settings.Dimensions(info.Dimensions),
 		Created:    c.Created,
 	}
+	if c.Settings.Brings() {
+		collection.Model = ""
+		collection.OwnVectors = &client.OwnVectors{Dimensions: c.Settings.Own.Dense, MultiDimensions: c.Settings.Own.Multi}
+	}
+	return collection
 }

@@ -75,7 +75,13 @@ func documentOf(d client.Document) (ingest.Document, error) {
 		return ingest.Document{}, badRequest("title: longer than %d bytes, or not plain text", ingest.MaxTitleBytes)
 	}
 	access, err := accessOf(d)
-	return ingest.Document{Key: d.Key, Title: d.Title, Format: d.Format, Text: []byte(d.Text), Access: access}, err
+	document := ingest.Document{Key: d.Key, Title: d.Title, Format: d.Format, Text: []byte(d.Text), Access: access}
+	for _, p := range d.Passages {
+		document.Passages = append(document.Passages, ingest.Passage{
+			Text: p.Text, Headings: p.Headings, Vector: p.Vector.Values, Vectors: p.Vectors.Values, Columns: p.Vectors.Columns,
+		})
+	}
+	return document, err
 }
 
 func statusOf(r store.Receipt) string {

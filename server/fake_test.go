@@ -23,6 +23,7 @@ type fake struct {
 	collections map[string]store.Collection // by tenant and name
 	documents   map[string]map[string]store.Content
 	searched    []retrieve.Request
+	written     []ingest.Document
 
 	onWrite  func(ctx context.Context, d ingest.Document) error
 	onSearch func(ctx context.Context, r retrieve.Request) error
@@ -70,7 +71,10 @@ func (f *fake) Write(ctx context.Context, p filter.Principal, collection string,
 			return ingest.Outcome{}, err
 		}
 	}
-	if !slices.Contains([]string{"markdown", "html", "text"}, d.Format) {
+	f.mu.Lock()
+	f.written = append(f.written, d)
+	f.mu.Unlock()
+	if len(d.Passages) == 0 && !slices.Contains([]string{"markdown", "html", "text"}, d.Format) {
 		return ingest.Outcome{}, fmt.Errorf("format %q: %w; use markdown, html or text", d.Format, store.ErrInvalid)
 	}
 	f.mu.Lock()

@@ -113,7 +113,7 @@ var wireTypes = []any{
 
 // forms are the types with several forms on the wire, and how many those are.
 var forms = map[reflect.Type]int{
-	reflect.TypeFor[client.Vector](): 2, reflect.TypeFor[client.Texts](): 2, reflect.TypeFor[client.TokenIDs](): 2,
+	reflect.TypeFor[client.Vector](): 2, reflect.TypeFor[client.Matrix](): 2, reflect.TypeFor[client.Texts](): 2, reflect.TypeFor[client.TokenIDs](): 2,
 	reflect.TypeFor[client.JinaDocument](): 2, reflect.TypeFor[client.PredictInputs](): 3, reflect.TypeFor[client.Inputs](): 4,
 }
 

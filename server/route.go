@@ -10,6 +10,7 @@ import (
 
 	"github.com/valyala/fasthttp"
 
+	"sluice/retrieve"
 	"sluice/server/identity"
 )
 
@@ -22,13 +23,17 @@ type route struct {
 	open    bool     // no identity needed
 	probe   bool     // not counted against the admission limit
 	dialect dialect  // of its errors
-	small   bool     // bodies of at most maxSmallBody
+	largest int      // bytes of a body; 0: limits.body_bytes
 	query   []string // allowed query parameters
 	serve   func(*Server, *request) error
 }
 
-// maxSmallBody holds the longest query, every character of it escaped.
-const maxSmallBody = 64 << 10
+const (
+	// maxSmallBody holds the longest query, every character of it escaped.
+	maxSmallBody = 64 << 10
+	// maxSearch holds as many numbers as a query may bring besides.
+	maxSearch = maxSmallBody + 16*retrieve.MaxQueryNumbers
+)
 
 func routes() []route {
 	const (
@@ -37,14 +42,14 @@ func routes() []route {
 		document   = documents + "/{key}"
 	)
 	return []route{
-		{method: "PUT", pattern: collection, role: identity.Admin, small: true, serve: (*Server).putCollection},
+		{method: "PUT", pattern: collection, role: identity.Admin, largest: maxSmallBody, serve: (*Server).putCollection},
 		{method: "GET", pattern: collection, role: identity.Read, serve: (*Server).getCollection},
 		{method: "POST", pattern: documents, role: identity.Write, serve: (*Server).postDocuments},
 		{method: "GET", pattern: documents, role: identity.Read, serve: (*Server).listDocuments, query: []string{"after", "limit"}},
 		{method: "GET", pattern: document, role: identity.Read, serve: (*Server).getDocument},
 		{method: "DELETE", pattern: document, role: identity.Write, serve: (*Server).deleteDocument},
 		{method: "PATCH", pattern: document + "/access", role: identity.Write, serve: (*Server).patchAccess},
-		{method: "POST", pattern: collection + "/search", role: identity.Read, small: true, serve: (*Server).search},
+		{method: "POST", pattern: collection + "/search", role: identity.Read, largest: maxSearch, serve: (*Server).search},
 		{method: "POST", pattern: "/v1/embeddings", role: identity.Read, dialect: openAIDialect, serve: (*Server).embeddings},
 		{method: "POST", pattern: "/", role: identity.Read, dialect: teiDialect, serve: (*Server).teiEmbed},
 		{method: "POST", pattern: "/embed", role: identity.Read, dialect: teiDialect, serve: (*Server).teiEmbed},

@@ -34,8 +34,8 @@ func (s *Server) search(q *request) error {
 
 func searchOf(body client.SearchRequest, p filter.Principal, now time.Time) (retrieve.Request, error) {
 	switch {
-	case body.Query == "":
-		return retrieve.Request{}, badRequest("query: must not be empty")
+	case body.Query == "" && body.Vector.IsZero() && body.Vectors.IsZero():
+		return retrieve.Request{}, badRequest("query: must not be empty, unless there is a vector, or vectors")
 	case len(body.Query) > retrieve.MaxQueryBytes:
 		return retrieve.Request{}, badRequest("query: longer than %d bytes", retrieve.MaxQueryBytes)
 	case body.K < 0 || body.K > retrieve.MaxK:
@@ -45,6 +45,9 @@ func searchOf(body client.SearchRequest, p filter.Principal, now time.Time) (ret
 	r := retrieve.Request{
 		Principal: p,
 		Query:     body.Query,
+		Vector:    body.Vector.Values,
+		Vectors:   body.Vectors.Values,
+		Columns:   body.Vectors.Columns,
 		K:         body.K,
 		Strategy:  body.Strategy,
 		Fusion:    body.Fusion,

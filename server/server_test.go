@@ -17,7 +17,7 @@ var ctx = context.Background()
 
 func TestCollection(t *testing.T) {
 	d := start(t)
-	want := client.Collection{Name: "c", Analyzer: "english", TokenCodes: true, Model: "tiny", Dimensions: 3, Created: time.Unix(1700000000, 0).UTC()}
+	want := client.Collection{Name: "c", Analyzer: "english", TokenCodes: true, CodeBits: 1, Model: "tiny", Dimensions: 3, Created: time.Unix(1700000000, 0).UTC()}
 	got, err := d.as("root").CreateCollection(ctx, "c", client.CollectionSettings{})
 	require.NoError(t, err)
 	require.Equal(t, want, got)

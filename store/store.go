@@ -35,12 +35,6 @@ const (
 	MaxVersionBytes = 1 << 30 // text, headings, vectors and token codes of one version together
 )
 
-// Settings of a collection. They are fixed when it is created.
-type Settings struct {
-	Analyzer   string // lexical analyzer: "english" (default), "standard", …
-	TokenCodes bool   // keep token codes of every chunk, for late interaction
-}
-
 // Collection is one named set of documents of a tenant.
 type Collection struct {
 	ID       uint32 // unique in the store, never used again
@@ -140,6 +134,7 @@ type PolicySource struct {
 type Store interface {
 	// CreateCollection creates it, or returns the one that exists (created false).
 	// Other settings than those it was created with: ErrSettingsDiffer.
+	// Settings.Validate states what is refused.
 	CreateCollection(ctx context.Context, tenant, name string, settings Settings) (c Collection, created bool, err error)
 	Collection(ctx context.Context, tenant, name string) (Collection, error)
 	Collections(ctx context.Context) ([]Collection, error)

@@ -216,7 +216,9 @@ func (d *daemon) openIndex(c store.Collection, fresh bool) (index.Index, error) 
 		return nil, err
 	}
 	info := d.embedder.Info()
-	options := local.Options{Dimensions: info.Dimensions, Analyzer: analyzer, Model: info.Digest, Log: d.log}
+	options := local.Options{
+		Dimensions: c.Settings.Dimensions(info.Dimensions), Model: c.Settings.Model(info.Digest), Analyzer: analyzer, Log: d.log,
+	}
 	if !fresh {
 		ix, err := local.Open(dir, options)
 		if !errors.Is(err, index.ErrRebuild) {

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"iter"
 	"os"
 	"path"
 	"path/filepath"
@@ -121,6 +122,22 @@ func (f *folder) key(file string) string {
 		below = filepath.Base(file)
 	}
 	return filepath.ToSlash(below)
+}
+
+// documents yields what the files hold; one that cannot be read is noted.
+func (f *folder) documents() iter.Seq2[client.Document, error] {
+	return func(yield func(client.Document, error) bool) {
+		for _, key := range f.files {
+			d, err := f.document(key)
+			if err != nil {
+				f.unread(key, err)
+				continue
+			}
+			if !yield(d, nil) {
+				return
+			}
+		}
+	}
 }
 
 // document reads one file.

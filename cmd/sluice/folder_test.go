@@ -77,7 +77,7 @@ func TestUnreadableFilesAreNoted(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, os.Remove(filepath.Join(dir, "b.md")))
 	var keys []string
-	for d, err := range (ingestCommand{}).documents(f) {
+	for d, err := range f.documents() {
 		require.NoError(t, err)
 		keys = append(keys, d.Key)
 	}

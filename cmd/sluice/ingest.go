@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -16,10 +17,13 @@ import (
 
 type ingestCommand struct {
 	remote
-	Folder     string            `arg:"" help:"Folder (or one file) with .md, .html and .txt files."`
+	Folder     string            `arg:"" help:"Folder (or one file) with .md, .html and .txt files; or an .ndjson or .jsonl file of documents as the API takes them, one a line, with their vectors if the collection wants them."`
 	Collection string            `required:"" short:"c" help:"Collection to write to; it is created if it does not exist and you may."`
 	Reader     []string          `help:"Who may read these documents: user:NAME, group:NAME or public. Every run sets this anew: without it the policies alone decide, and without policies the whole tenant reads."`
 	Attribute  map[string]string `help:"Attribute of these documents that policies see, as NAME=TEXT."`
+
+	Dimensions      int `help:"Of a collection that is created: its documents bring a vector of so many numbers a passage."`
+	MultiDimensions int `help:"Of a collection that is created: its documents bring token or patch vectors of so many numbers each."`
 }
 
 // Run sends every file. What is stored already unchanged costs no work, so
@@ -29,35 +33,52 @@ func (c ingestCommand) Run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	files, err := readFolder(c.Folder)
+	files, documents, err := c.source()
 	if err != nil {
 		return err
 	}
-	if err := ensureCollection(ctx, api, c.Collection); err != nil {
+	if err := c.ensureCollection(ctx, api); err != nil {
 		return c.hint(err)
 	}
 	started := time.Now()
-	outcome, err := c.send(ctx, api, files)
+	outcome, err := c.send(ctx, api, files, documents)
 	if len(outcome.count) > 0 || err == nil {
 		outcome.print(files, time.Since(started))
 	}
 	return errors.Join(c.hint(err), outcome.err())
 }
 
-func ensureCollection(ctx context.Context, api *client.Client, name string) error {
-	_, err := api.Collection(ctx, name)
-	var problem *client.Problem
-	if errors.As(err, &problem) && problem.Status == 404 {
-		_, err = api.CreateCollection(ctx, name, client.CollectionSettings{})
+// source is the documents to send; those of a file of lines are of no folder.
+func (c ingestCommand) source() (*folder, iter.Seq2[client.Document, error], error) {
+	if isLines(c.Folder) {
+		return &folder{}, readLines(c.Folder), nil
 	}
+	files, err := readFolder(c.Folder)
+	if err != nil {
+		return nil, nil, err
+	}
+	return files, files.documents(), nil
+}
+
+func (c ingestCommand) ensureCollection(ctx context.Context, api *client.Client) error {
+	_, err := api.Collection(ctx, c.Collection)
+	var problem *client.Problem
+	if !errors.As(err, &problem) || problem.Status != 404 {
+		return err
+	}
+	var settings client.CollectionSettings
+	if own := (client.OwnVectors{Dimensions: c.Dimensions, MultiDimensions: c.MultiDimensions}); own != (client.OwnVectors{}) {
+		settings.OwnVectors = &own
+	}
+	_, err = api.CreateCollection(ctx, c.Collection, settings)
 	return err
 }
 
-func (c ingestCommand) send(ctx context.Context, api *client.Client, files *folder) (*outcome, error) {
-	bar := progress(int64(len(files.files)), "ingesting")
+func (c ingestCommand) send(ctx context.Context, api *client.Client, files *folder, documents iter.Seq2[client.Document, error]) (*outcome, error) {
+	bar := progress(int64(cmp.Or(len(files.files), -1)), "ingesting")
 	defer bar.Finish()
 	out := &outcome{count: map[string]int{}}
-	err := api.Ingest(ctx, c.Collection, c.documents(files), func(r client.WriteResult) error {
+	err := api.Ingest(ctx, c.Collection, c.labelled(documents), func(r client.WriteResult) error {
 		out.add(r)
 		return bar.Add(1)
 	})
@@ -67,33 +88,24 @@ func (c ingestCommand) send(ctx context.Context, api *client.Client, files *fold
 	return out, err
 }
 
-// documents yields what the files hold; one that cannot be read is noted.
-func (c ingestCommand) documents(files *folder) iter.Seq2[client.Document, error] {
+// labelled yields the documents with the readers and attributes of the command line.
+func (c ingestCommand) labelled(documents iter.Seq2[client.Document, error]) iter.Seq2[client.Document, error] {
 	return func(yield func(client.Document, error) bool) {
-		for _, key := range files.files {
-			d, err := files.document(key)
-			if err != nil {
-				files.unread(key, err)
-				continue
+		for d, err := range documents {
+			if len(c.Reader) > 0 {
+				d.Readers = &c.Reader
 			}
-			if !yield(c.labelled(d), nil) {
+			for name, text := range c.Attribute {
+				if d.Attributes == nil {
+					d.Attributes = map[string]any{}
+				}
+				d.Attributes[name] = text
+			}
+			if !yield(d, err) {
 				return
 			}
 		}
 	}
-}
-
-func (c ingestCommand) labelled(d client.Document) client.Document {
-	if len(c.Reader) > 0 {
-		d.Readers = &c.Reader
-	}
-	for name, text := range c.Attribute {
-		if d.Attributes == nil {
-			d.Attributes = map[string]any{}
-		}
-		d.Attributes[name] = text
-	}
-	return d
 }
 
 // outcome counts results by status and keeps the failures.

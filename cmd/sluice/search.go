@@ -15,10 +15,11 @@ import (
 
 type searchCommand struct {
 	remote
-	Query      string `arg:"" help:"The question."`
+	Query      string `arg:"" optional:"" help:"The question."`
 	Collection string `required:"" short:"c" help:"Collection to search."`
 	K          int    `short:"k" default:"5" help:"How many passages, at most 100."`
-	Strategy   string `default:"hybrid-late" help:"sparse, dense, hybrid (both), hybrid-late (both, then late interaction) or hybrid-rerank (both, then the cross-encoder)."`
+	Vectors    string `type:"existingfile" help:"JSON file with vector, vectors or both of the question, as the API takes them."`
+	Strategy   string `help:"sparse, dense, late (interaction with every passage), hybrid (sparse and dense), hybrid-late (both, then late interaction; the default) or hybrid-rerank (both, then the cross-encoder)."`
 	Fusion     string `help:"How the hybrid strategies merge: score (standardised scores, the default) or rrf (reciprocal ranks)."`
 	Explain    bool   `help:"Show rank and score in each leg and in late interaction."`
 	JSON       bool   `help:"Print the response as JSON."`
@@ -29,8 +30,12 @@ func (c searchCommand) Run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	vectors, err := readQueryVectors(c.Vectors)
+	if err != nil {
+		return err
+	}
 	response, err := api.Search(ctx, c.Collection, client.SearchRequest{
-		Query: c.Query, K: c.K, Strategy: c.Strategy, Fusion: c.Fusion, Explain: c.Explain,
+		Query: c.Query, Vector: vectors.Vector, Vectors: vectors.Vectors, K: c.K, Strategy: c.Strategy, Fusion: c.Fusion, Explain: c.Explain,
 	})
 	if err != nil {
 		return c.hint(err)

@@ -12,18 +12,39 @@ import (
 	"sluice/kernels/simd"
 )
 
-// Format names what codes are made of: a bit a dimension after the rotation,
-// and a factor a token.
-const Format = "1bit/1"
+// Kind is what codes are made of: so many bits a dimension of a vector of so
+// many, after the rotation, and a factor a token.
+type Kind struct{ Dimensions, Bits int } // Bits: 1 or 8
 
-const (
-	formatByte  = 1
-	headerBytes = 1 + 4 // format, dimensions
-)
+// String names the format: part of what decides a score.
+func (k Kind) String() string {
+	if k.Bits == 1 {
+		return "1bit/1"
+	}
+	return "int8/1"
+}
 
-// Coder makes codes of token vectors of one length. Safe for concurrent use.
+// format is the first byte of codes.
+func (k Kind) format() byte {
+	if k.Bits == 1 {
+		return 1
+	}
+	return 2
+}
+
+// rowBytes is the length of a token's code.
+func (k Kind) rowBytes() int {
+	if k.Bits == 1 {
+		return ref.CodeBytes(k.Dimensions)
+	}
+	return ref.Code8Bytes(k.Dimensions)
+}
+
+const headerBytes = 1 + 4 // format, dimensions
+
+// Coder makes codes of one kind. Safe for concurrent use.
 type Coder struct {
-	dims     int
+	Kind
 	kernels  *simd.Set
 	rotation simd.Matrix
 	scratch  sync.Pool // of *scratch
@@ -32,11 +53,13 @@ type Coder struct {
 type scratch struct {
 	edge            simd.Edge
 	tokens, rotated []float32
+	products        simd.Scratch
 }
 
-// NewCoder returns a Coder for vectors of dims elements.
-func NewCoder(dims int) *Coder {
-	c := &Coder{dims: dims, kernels: simd.Best()}
+// NewCoder returns a Coder of codes of a kind.
+func NewCoder(kind Kind) *Coder {
+	dims := kind.Dimensions
+	c := &Coder{Kind: kind, kernels: simd.Best()}
 	c.rotation.Reset(dims, dims)
 	c.rotation.SetRows(rotation(dims), dims)
 	c.scratch.New = func() any { return new(scratch) }
@@ -49,13 +72,20 @@ func (c *Coder) Encode(vectors []float32, special []bool) []byte {
 	s := c.scratch.Get().(*scratch)
 	defer c.scratch.Put(s)
 	rotated := c.rotate(s, vectors, special)
-	codes := make([]byte, headerBytes, headerBytes+len(rotated)/c.dims*ref.CodeBytes(c.dims))
-	codes[0] = formatByte
-	binary.LittleEndian.PutUint32(codes[1:], uint32(c.dims))
-	for ; len(rotated) > 0; rotated = rotated[c.dims:] {
-		codes = appendCode(codes, rotated[:c.dims])
+	codes := make([]byte, headerBytes, headerBytes+len(rotated)/c.Dimensions*c.rowBytes())
+	codes[0] = c.format()
+	binary.LittleEndian.PutUint32(codes[1:], uint32(c.Dimensions))
+	for ; len(rotated) > 0; rotated = rotated[c.Dimensions:] {
+		codes = c.appendCode(codes, rotated[:c.Dimensions])
 	}
 	return codes
+}
+
+func (c *Coder) appendCode(codes []byte, v []float32) []byte {
+	if c.Bits == 1 {
+		return appendSigns(codes, v)
+	}
+	return append8(codes, v)
 }
 
 // rotate returns the rows that are not special, of unit length and rotated; they
@@ -64,21 +94,30 @@ func (c *Coder) rotate(s *scratch, vectors []float32, special []bool) []float32 
 	s.tokens = s.tokens[:0]
 	for token, skip := range special {
 		if !skip {
-			s.tokens = append(s.tokens, vectors[token*c.dims:(token+1)*c.dims]...)
-			ref.Normalize(s.tokens[len(s.tokens)-c.dims:])
+			s.tokens = append(s.tokens, vectors[token*c.Dimensions:(token+1)*c.Dimensions]...)
+			ref.Normalize(s.tokens[len(s.tokens)-c.Dimensions:])
 		}
 	}
 	if cap(s.rotated) < len(s.tokens) {
 		s.rotated = make([]float32, len(s.tokens))
 	}
 	rotated := s.rotated[:len(s.tokens)]
-	c.kernels.MatMul(rotated, c.dims, s.tokens, c.dims, len(rotated)/c.dims, &c.rotation, 0, c.rotation.Panels(), &s.edge)
+	c.kernels.MatMul(rotated, c.Dimensions, s.tokens, c.Dimensions, len(rotated)/c.Dimensions, &c.rotation, 0, c.rotation.Panels(), &s.edge)
 	return rotated
 }
 
-// appendCode appends the signs of v, and the factor that makes a vector's
+// append8 appends what ref.Quantize makes of v, padded, and the scale.
+func append8(codes []byte, v []float32) []byte {
+	at := len(codes)
+	codes = append(codes, make([]byte, ref.Code8Bytes(len(v)))...)
+	scale := ref.Quantize(codes[at:at+len(v)], v)
+	binary.LittleEndian.PutUint32(codes[len(codes)-4:], math.Float32bits(scale))
+	return codes
+}
+
+// appendSigns appends the signs of v, and the factor that makes a vector's
 // product with them an unbiased estimate of that with v: ‖v‖₂² / ‖v‖₁.
-func appendCode(codes []byte, v []float32) []byte {
+func appendSigns(codes []byte, v []float32) []byte {
 	signs := (len(v) + 15) / 16 * 2
 	at := len(codes)
 	codes = append(codes, make([]byte, signs)...)
@@ -99,11 +138,11 @@ func appendCode(codes []byte, v []float32) []byte {
 
 // rows returns the code rows, or false if these are no codes of the Coder's kind.
 func (c *Coder) rows(codes []byte) ([]byte, bool) {
-	if len(codes) < headerBytes || codes[0] != formatByte || int(binary.LittleEndian.Uint32(codes[1:])) != c.dims {
+	if len(codes) < headerBytes || codes[0] != c.format() || int(binary.LittleEndian.Uint32(codes[1:])) != c.Dimensions {
 		return nil, false
 	}
 	rows := codes[headerBytes:]
-	return rows, len(rows)%ref.CodeBytes(c.dims) == 0
+	return rows, len(rows)%c.rowBytes() == 0
 }
 
 // Reads reports whether these are codes of the Coder's format and dimensions.

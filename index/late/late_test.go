@@ -72,7 +72,7 @@ func TestTheRotationSpreads(t *testing.T) {
 // no bias.
 func TestTheEstimateIsUnbiased(t *testing.T) {
 	const dims, tokens = 384, 2000
-	c := NewCoder(dims)
+	c := NewCoder(Kind{dims, 1})
 	q, passages := normals(1, dims), normals(2, dims*tokens)
 	ref.Normalize(q)
 	passages[3*dims] = 90 // an outlier
@@ -101,14 +101,18 @@ func TestScoreIsTheOracles(t *testing.T) {
 		dims := rapid.SampledFrom([]int{3, 16, 40, 64}).Draw(t, "dims")
 		special := rapid.SliceOfN(rapid.Bool(), 1, 20).Draw(t, "special")
 		seed := rapid.Uint64().Draw(t, "seed")
-		c := NewCoder(dims)
+		c := NewCoder(Kind{dims, rapid.SampledFrom([]int{1, 8}).Draw(t, "bits")})
 		q, p := normals(seed, 5*dims), normals(seed+1, len(special)*dims)
 		codes := c.Encode(p, special)
 		got, ok := c.Query(q, make([]bool, 5)).Score(codes)
 		require.True(t, ok)
 
 		rotated := c.rotate(new(scratch), q, make([]bool, 5))
-		require.InDelta(t, ref.MaxSim(rotated, dims, codes[headerBytes:]), got, 1e-4)
+		if c.Bits == 1 {
+			require.InDelta(t, ref.MaxSim(rotated, dims, codes[headerBytes:]), got, 1e-4)
+		} else {
+			require.InDelta(t, maxSim8(rotated, dims, codes[headerBytes:]), got, 1e-5)
+		}
 
 		var kept []float32 // without special tokens, and longer
 		for i, skip := range special {
@@ -122,16 +126,89 @@ func TestScoreIsTheOracles(t *testing.T) {
 	})
 }
 
+func maxSim8(rotated []float32, dims int, rows []byte) float32 {
+	q, scales := make([]int8, len(rotated)), []float32(nil)
+	for at := 0; at < len(rotated); at += dims {
+		scales = append(scales, ref.QuantizeWeights(q[at:at+dims], rotated[at:at+dims]))
+	}
+	return ref.MaxSim8(q, scales, dims, rows)
+}
+
+// Eight bits are near the vectors themselves.
+func TestEightBitsAreNearlyExact(t *testing.T) {
+	for _, dims := range []int{2, 31, 128, 384} {
+		c := NewCoder(Kind{dims, 8})
+		const tokens, queries = 40, 6
+		p, q := normals(3, tokens*dims), normals(4, queries*dims)
+		p[5], q[5] = 60, -50 // outliers
+		got, ok := c.Query(q, make([]bool, queries)).Score(c.Encode(p, make([]bool, tokens)))
+		require.True(t, ok)
+		var want float64
+		for i := range queries {
+			best := -1.0
+			for j := range tokens {
+				a, b := q[i*dims:(i+1)*dims], p[j*dims:(j+1)*dims]
+				ref.Normalize(a)
+				ref.Normalize(b)
+				best = max(best, float64(ref.Dot(a, b)))
+			}
+			want += best / queries
+		}
+		require.InDelta(t, want, got, 0.01, "%d dimensions", dims)
+	}
+}
+
+func TestCodersAreMadeOnce(t *testing.T) {
+	var coders Coders
+	one := coders.Of(Kind{48, 1})
+	require.Same(t, one, coders.Of(Kind{48, 1}))
+	require.NotSame(t, one, coders.Of(Kind{48, 8}))
+	require.Equal(t, Kind{40, 1}, coders.Of(Kind{40, 1}).Kind)
+}
+
+func TestScoringDoesNotAllocate(t *testing.T) {
+	for _, bits := range []int{1, 8} {
+		c := NewCoder(Kind{128, bits})
+		q := c.Query(normals(1, 20*128), make([]bool, 20))
+		codes := c.Encode(normals(2, 90*128), make([]bool, 90))
+		require.Zero(t, testing.AllocsPerRun(50, func() { q.Score(codes) }), "%d bits", bits)
+	}
+}
+
+// Whatever bytes are taken for codes: no panic, and a score that is one only of
+// what Reads says is codes.
+func FuzzScore(f *testing.F) {
+	var queries []*Query
+	for _, bits := range []int{1, 8} {
+		c := NewCoder(Kind{20, bits})
+		f.Add(c.Encode(normals(2, 3*20), make([]bool, 3)))
+		queries = append(queries, c.Query(normals(1, 2*20), make([]bool, 2)))
+	}
+	f.Fuzz(func(t *testing.T, codes []byte) {
+		for _, q := range queries {
+			score, ok := q.Score(codes)
+			require.Equal(t, q.coder.Reads(codes), ok)
+			again, _ := q.Score(codes)
+			require.Equal(t, math.Float32bits(score), math.Float32bits(again))
+		}
+	})
+}
+
 func TestWhatIsNoCode(t *testing.T) {
-	c := NewCoder(64)
+	for _, bits := range []int{1, 8} {
+		checkWhatIsNoCode(t, NewCoder(Kind{64, bits}))
+	}
+}
+
+func checkWhatIsNoCode(t *testing.T, c *Coder) {
 	q := c.Query(normals(1, 64), make([]bool, 1))
 	good := c.Encode(normals(2, 3*64), make([]bool, 3))
 	require.True(t, c.Reads(good))
 	other := append([]byte(nil), good...)
-	other[0]++
+	other[0] ^= 3 // the other format that there is
 	for what, codes := range map[string][]byte{
 		"nothing": nil, "a short header": good[:headerBytes-1], "half a row": good[:len(good)-1],
-		"another format": other, "other dimensions": NewCoder(48).Encode(normals(2, 48), make([]bool, 1)),
+		"another format": other, "other dimensions": NewCoder(Kind{48, c.Bits}).Encode(normals(2, 48), make([]bool, 1)),
 	} {
 		_, ok := q.Score(codes)
 		require.False(t, ok, what)
@@ -147,7 +224,7 @@ func TestWhatIsNoCode(t *testing.T) {
 
 func BenchmarkEncode(b *testing.B) {
 	const tokens = 230
-	c := NewCoder(384)
+	c := NewCoder(Kind{384, 1})
 	vectors, special := normals(1, tokens*384), make([]bool, tokens)
 	b.SetBytes(tokens)
 	for b.Loop() {
@@ -157,6 +234,6 @@ func BenchmarkEncode(b *testing.B) {
 
 func BenchmarkNewCoder(b *testing.B) {
 	for b.Loop() {
-		NewCoder(384)
+		NewCoder(Kind{384, 1})
 	}
 }

@@ -5,7 +5,8 @@ import "sluice/kernels/simd"
 // Query is a query's tokens, to score passages by. Safe for concurrent use.
 type Query struct {
 	coder  *Coder
-	tokens simd.SimQuery
+	signs  simd.SimQuery   // for codes of 1 bit
+	tokens *simd.SimQuery8 // of 8
 }
 
 // Query prepares a query; its arguments are as Encode's.
@@ -13,7 +14,11 @@ func (c *Coder) Query(vectors []float32, special []bool) *Query {
 	s := c.scratch.Get().(*scratch)
 	defer c.scratch.Put(s)
 	q := &Query{coder: c}
-	q.tokens.Reset(c.rotate(s, vectors, special), c.dims)
+	if rotated := c.rotate(s, vectors, special); c.Bits == 1 {
+		q.signs.Reset(rotated, c.Dimensions)
+	} else {
+		q.tokens = simd.NewSimQuery8(rotated, c.Dimensions)
+	}
 	return q
 }
 
@@ -25,5 +30,10 @@ func (q *Query) Score(codes []byte) (score float32, ok bool) {
 	if !ok {
 		return 0, false
 	}
-	return q.coder.kernels.MaxSim(&q.tokens, rows), true
+	if q.coder.Bits == 1 {
+		return q.coder.kernels.MaxSim(&q.signs, rows), true
+	}
+	s := q.coder.scratch.Get().(*scratch)
+	defer q.coder.scratch.Put(s)
+	return q.coder.kernels.MaxSim8(q.tokens, rows, &s.products), true
 }

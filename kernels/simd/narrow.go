@@ -5,6 +5,7 @@ import "unsafe"
 // narrowSet is the kernels on 8- and 16-bit numbers of one instruction set.
 type narrowSet struct {
 	int8Dot, bf16Dot func(*dotArgs)
+	codeDot          func(*dotArgs)             // int8Dot that touches no row but those of a
 	finish           [3][3][2]func(*finishArgs) // by source, activation and output
 	quantize         func(r *Rows, from int, x []float32, rotated bool, scratch []float32)
 	roundRows        func(r *Rows, from int, x []float32)

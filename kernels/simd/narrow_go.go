@@ -10,7 +10,7 @@ import (
 // The kernels on 8- and 16-bit numbers for every CPU.
 
 func portableNarrow() narrowSet {
-	n := narrowSet{int8Dot: int8DotGo, bf16Dot: bf16DotGo, quantize: quantizeGo, roundRows: roundRowsGo,
+	n := narrowSet{int8Dot: int8DotGo, bf16Dot: bf16DotGo, codeDot: int8DotGo, quantize: quantizeGo, roundRows: roundRowsGo,
 		exponentials: exponentialsGo, rope: ropeGo, packKeys: packKeysGo, packValues: packValuesGo, stripRows: 32}
 	for source := range n.finish {
 		for activation := range n.finish[source] {

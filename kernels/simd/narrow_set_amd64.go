@@ -10,6 +10,7 @@ import (
 func narrowVNNI() narrowSet {
 	n := portableNarrow()
 	n.int8Dot, n.bf16Dot = byRows(&int8Dots), byRows(&bf16DotsSoft)
+	n.codeDot = n.int8Dot
 	n.finish[fromInt8][linear] = [2]func(*finishArgs){finishInt8, finishInt8ToBF16Soft}
 	n.finish[fromInt8][gelu][toFloat] = finishInt8GELU
 	n.finish[fromInt8][gated][toFloat] = finishInt8Gated

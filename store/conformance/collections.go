@@ -51,6 +51,42 @@ func testCollections(t *testing.T, f *fixture) {
 	}, f.changes(0))
 }
 
+// Settings come back as they were given, those of vectors that documents bring
+// among them; what cannot be is refused, and nothing is created.
+func testSettings(t *testing.T, f *fixture) {
+	possible := map[string]store.Settings{
+		"none": {}, "one bit": {Analyzer: "english", CodeBits: 1}, "eight": {CodeBits: 8},
+		"dense": {Own: store.Own{Dense: store.MaxDenseDimensions}}, "multi": {CodeBits: 8, Own: store.Own{Multi: store.MaxMultiDimensions}},
+		"both": {Analyzer: "cjk", CodeBits: 1, Own: store.Own{Dense: 1, Multi: 1}},
+	}
+	for name, settings := range possible {
+		_, _, err := f.CreateCollection(f.ctx, "acme", name, settings)
+		require.NoError(t, err, name)
+	}
+	f.reopen()
+	for name, settings := range possible {
+		c, err := f.Collection(f.ctx, "acme", name)
+		require.NoError(t, err)
+		require.Equal(t, settings, c.Settings, name)
+		settings.Own.Dense ^= 2
+		_, _, err = f.CreateCollection(f.ctx, "acme", name, settings)
+		require.Error(t, err, name)
+	}
+	before := f.epoch()
+	for what, settings := range map[string]store.Settings{
+		"two bits": {CodeBits: 2}, "negative bits": {CodeBits: -1},
+		"too many dimensions": {Own: store.Own{Dense: store.MaxDenseDimensions + 1}}, "negative dimensions": {Own: store.Own{Dense: -1}},
+		"too many of tokens":      {CodeBits: 1, Own: store.Own{Multi: store.MaxMultiDimensions + 1}},
+		"negative of tokens":      {CodeBits: 1, Own: store.Own{Multi: -1}},
+		"tokens without codes":    {Own: store.Own{Dense: 4, Multi: 4}},
+		"codes without any token": {CodeBits: 8, Own: store.Own{Dense: 4}},
+	} {
+		_, _, err := f.CreateCollection(f.ctx, "acme", "refused", settings)
+		require.ErrorIs(t, err, store.ErrInvalid, what)
+	}
+	require.Equal(t, before, f.epoch())
+}
+
 // Tenant and name must never run into each other.
 func testCollectionNames(t *testing.T, f *fixture) {
 	pairs := [][2]string{

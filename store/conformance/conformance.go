@@ -28,6 +28,7 @@ func Run(t *testing.T, home Home) {
 	tests := map[string]func(*testing.T, *fixture){
 		"collections":         testCollections,
 		"collection names":    testCollectionNames,
+		"settings":            testSettings,
 		"collection race":     testCollectionRace,
 		"commit":              testCommit,
 		"content":             testContent,

@@ -57,9 +57,13 @@ func testModel(t *testing.T, home Home) {
 }
 
 var (
-	names   = rapid.SampledFrom([]string{"", "a", "ab", "b", "\x00", "\xff"})
-	texts   = rapid.SampledFrom([]string{"", "one", "one two", "one two three"})
-	tags    = rapid.SampledFrom([]string{"/1", "/2"})
+	names    = rapid.SampledFrom([]string{"", "a", "ab", "b", "\x00", "\xff"})
+	texts    = rapid.SampledFrom([]string{"", "one", "one two", "one two three"})
+	tags     = rapid.SampledFrom([]string{"/1", "/2"})
+	settings = rapid.SampledFrom([]store.Settings{
+		{Analyzer: "a"}, {Analyzer: "b"}, {Analyzer: "a", CodeBits: 1}, {CodeBits: 8}, {Own: store.Own{Dense: 3}},
+		{CodeBits: 8, Own: store.Own{Dense: 3, Multi: 2}}, {CodeBits: 1, Own: store.Own{Multi: 3}},
+	})
 	readers = rapid.SampledFrom([]filter.Reader{filter.Public, filter.User("a"), filter.Group("a"), filter.Group("b")})
 )
 
@@ -98,7 +102,7 @@ func (m *model) changed(kind store.ChangeKind, collection, ordinal uint32) uint6
 
 func (m *model) createCollection(t *rapid.T) {
 	tenant, name := names.Draw(t, "tenant"), names.Draw(t, "name")
-	settings := store.Settings{Analyzer: tags.Draw(t, "analyzer"), TokenCodes: rapid.Bool().Draw(t, "codes")}
+	settings := settings.Draw(t, "settings")
 	got, created, err := m.f.CreateCollection(m.f.ctx, tenant, name, settings)
 	i := slices.IndexFunc(m.collections, func(c store.Collection) bool { return c.Tenant == tenant && c.Name == name })
 	switch {

@@ -74,6 +74,9 @@ func (s *Store) CreateCollection(ctx context.Context, tenant, name string, setti
 	if len(tenant) > store.MaxKeyBytes || len(name) > store.MaxKeyBytes {
 		return store.Collection{}, false, fmt.Errorf("%w: tenant and name may have %d bytes each", store.ErrInvalid, store.MaxKeyBytes)
 	}
+	if err := settings.Validate(); err != nil {
+		return store.Collection{}, false, err
+	}
 	var c store.Collection
 	var created bool
 	err := s.submit(ctx, func(t *txn) (err error) {

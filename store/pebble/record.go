@@ -2,6 +2,7 @@ package pebble
 
 import (
 	"encoding/binary"
+	"fmt"
 	"maps"
 	"slices"
 
@@ -55,16 +56,30 @@ func encodeCollection(c store.Collection) []byte {
 	b := appendString(nil, c.Tenant)
 	b = appendString(b, c.Name)
 	b = appendString(b, c.Settings.Analyzer)
-	b = appendBool(b, c.Settings.TokenCodes)
-	return appendTime(b, c.Created)
+	b = binary.AppendUvarint(b, uint64(c.Settings.CodeBits))
+	b = appendTime(b, c.Created)
+	if !c.Settings.Brings() {
+		return b
+	}
+	b = binary.AppendUvarint(b, uint64(c.Settings.Own.Dense))
+	return binary.AppendUvarint(b, uint64(c.Settings.Own.Multi))
 }
 
 func decodeCollection(id uint32, body []byte) (store.Collection, error) {
 	d := decoder{body: body}
 	c := store.Collection{ID: id, Tenant: d.string(), Name: d.string()}
-	c.Settings = store.Settings{Analyzer: d.string(), TokenCodes: d.bool()}
+	c.Settings = store.Settings{Analyzer: d.string(), CodeBits: int(d.uint32())}
 	c.Created = d.time()
-	return c, d.end()
+	if len(d.body) > 0 {
+		c.Settings.Own = store.Own{Dense: int(d.uint32()), Multi: int(d.uint32())}
+	}
+	if err := d.end(); err != nil {
+		return c, err
+	}
+	if err := c.Settings.Validate(); err != nil {
+		return c, fmt.Errorf("%w: %w", store.ErrCorrupt, err)
+	}
+	return c, nil
 }
 
 // encodeRecord leaves out what the key says: collection and ordinal.

@@ -21,6 +21,7 @@ func FuzzDecode(f *testing.F) {
 	require.NoError(f, err)
 	f.Add(encodeRecord(full))
 	f.Add(encodeCollection(store.Collection{Tenant: "t", Name: "n"}))
+	f.Add(encodeCollection(store.Collection{Tenant: "t", Name: "n", Settings: store.Settings{CodeBits: 8, Own: store.Own{Dense: 300, Multi: 128}}}))
 	f.Add(encodePolicies(store.PolicySource{Schema: "s", Policies: map[string]string{"a": "b"}}))
 	f.Add(encodeChange(store.Change{Kind: 1, Collection: 2, Ordinal: 300}))
 	f.Add(meta{1, 2, 3}.encode())
