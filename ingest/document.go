@@ -25,6 +25,7 @@ type Document struct {
 	Format string
 	Text   []byte
 	Access filter.Access
+	Keeps  filter.AccessFields // of Access: on a document that is there, these stay as they are
 
 	Passages []Passage // in place of format and text, where the collection wants them
 }

@@ -44,7 +44,7 @@ type Passage struct {
 func preparePassages(d Document, s store.Settings) (store.Version, error) {
 	v := store.Version{
 		Key: d.Key, Title: d.Title, Format: passagesFormat, Chunker: passagesChunker, Model: s.Model(""),
-		Identity: d.identity(), Access: d.Access,
+		Identity: d.identity(), Access: d.Access, Keeps: d.Keeps,
 	}
 	if len(d.Passages) == 0 || len(d.Passages) > MaxPassages {
 		return v, fmt.Errorf("%w: the documents of this collection bring their vectors: 1 to %d passages, and no text or format beside them", store.ErrInvalid, MaxPassages)

@@ -68,6 +68,22 @@ func TestTheMeanStandsForTokenVectors(t *testing.T) {
 	require.True(t, c.Coded)
 }
 
+// New vectors do not widen who may read: fields of the access row that are to be
+// kept are kept.
+func TestPassagesKeepTheirReaders(t *testing.T) {
+	f := newFixture(t)
+	f.id = f.create("atlas", bothKinds)
+	d := pages(page("one", 1))
+	d.Access = readableBy("user:a")
+	_, err := f.into("atlas", d)
+	require.NoError(t, err)
+	d = pages(page("two", 2))
+	d.Keeps = filter.ReadersField
+	_, err = f.into("atlas", d)
+	require.NoError(t, err)
+	require.Equal(t, readableBy("user:a").Readers, f.content("k").Access.Readers)
+}
+
 // Every part of a passage is part of what makes a version.
 func TestTheSamePassagesAreNoNewVersion(t *testing.T) {
 	f := newFixture(t)

@@ -69,7 +69,10 @@ func (e *Engine) Search(ctx context.Context, r Request) (Response, error) {
 	if err != nil {
 		return Response{}, err
 	}
-	q := &query{engine: e, request: r, given: g, plan: plan, at: at, scope: e.scope(r), last: e.now(), loaded: map[uint32]*store.Content{}}
+	q := &query{
+		engine: e, request: r, given: g, plan: plan, at: at, scope: e.scope(r), decider: e.decider(at, r.Principal),
+		last: e.now(), loaded: map[uint32]*store.Content{},
+	}
 	if plan.Codes != "" {
 		q.coder = e.coders.Of(models.codes)
 	}
@@ -96,6 +99,7 @@ type query struct {
 	at      *snapshot
 	scope   filter.Scope
 	allowed filter.Set
+	decider *decider
 
 	loaded   map[uint32]*store.Content // by ordinal; nil: not to be shown
 	response Response
