@@ -55,7 +55,7 @@ func TestParse(t *testing.T) {
 		"node*s node**":                    "node×2 | s",
 		"京* 東京* 東京都*":                      "京*(京) | 東京*(東京) | 東京 | 京都",
 		`"東京都"`:                            `東京 | 京都 | "東京@0 京都@1"`,
-		`"disk fail*"`:                     `disk | fail*(fail) | "disk@0 fail@1"`,
+		`"disk fail*"`:                     `disk | "disk@0 fail@1" | fail*(fail)`,
 		"* \" ** \xff*":                    "",
 	} {
 		require.Equal(t, want, written(a.Parse(query)), "%q", query)
