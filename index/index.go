@@ -22,11 +22,21 @@ var (
 // refused, not cut: nothing is truncated in silence.
 const MaxQueryBytes = 64 << 10
 
+// Weights of a row's fields in the lexical leg: a term in a title counts as so
+// many, both as an occurrence and in the row's length.
+const (
+	TitleWeight   = 1
+	HeadingWeight = 1
+	TextWeight    = 1
+)
+
 // Row is one chunk as the index sees it.
 type Row struct {
-	Row    uint32    // store row number
-	Text   string    // what the lexical leg indexes: heading path + chunk
-	Vector []float32 // unit length
+	Row     uint32    // store row number
+	Title   string    // of the document
+	Heading string    // heading path
+	Text    string    // of the chunk alone
+	Vector  []float32 // unit length
 }
 
 // Document is all rows of the present version of one document, ascending by
@@ -84,8 +94,10 @@ type Reader interface {
 	// product, best first. ErrInvalid: a vector not finite or of other dimensions.
 	Dense(ctx context.Context, allowed filter.Set, vector []float32, k int) ([]Hit, error)
 	// Lexical returns the k best rows of allowed documents by BM25 with the
-	// statistics of the allowed documents only. Rows without any query term are
-	// not hits. ErrInvalid: a text longer than MaxQueryBytes.
+	// statistics of the allowed documents only. The text may have phrases and
+	// prefixes (text.Analyzer.Parse); no text is malformed. Rows without any
+	// clause of the query are not hits. ErrInvalid: a text longer than
+	// MaxQueryBytes.
 	Lexical(ctx context.Context, allowed filter.Set, text string, k int) ([]Hit, error)
 	Close()
 }

@@ -7,9 +7,9 @@ import (
 	"log/slog"
 	"maps"
 	"slices"
+	"strings"
 	"sync"
 
-	"sluice/chunk"
 	"sluice/filter"
 	"sluice/index"
 	"sluice/store"
@@ -296,9 +296,11 @@ func indexed(c store.Content) index.Document {
 	d := index.Document{Ordinal: c.Ordinal, Rows: make([]index.Row, len(c.Chunks))}
 	for i, piece := range c.Chunks {
 		d.Rows[i] = index.Row{
-			Row:    c.FirstRow + uint32(i),
-			Text:   chunk.EmbedText(c.Text, piece),
-			Vector: c.Vectors[i*c.Dimensions : (i+1)*c.Dimensions],
+			Row:     c.FirstRow + uint32(i),
+			Title:   c.Title,
+			Heading: strings.Join(piece.Headings, "\n"),
+			Text:    c.Text[piece.Start:piece.End],
+			Vector:  c.Vectors[i*c.Dimensions : (i+1)*c.Dimensions],
 		}
 	}
 	return d

@@ -35,6 +35,23 @@ func (c *Corpus) Words(n int) string {
 	return strings.Join(words, " ")
 }
 
+// Query returns n words, some in phrases or as prefixes, some with a stray mark.
+func (c *Corpus) Query(n int) string {
+	words := strings.Fields(c.Words(n))
+	for i := range words {
+		switch c.IntN(8) {
+		case 0:
+			words[i] = `"` + words[i] + " " + c.Words(1+c.IntN(2)) + `"`
+		case 1:
+			runes := []rune(words[i])
+			words[i] = string(runes[:min(len(runes), 3)]) + "*"
+		case 2:
+			words[i] += []string{`"`, "*", "**"}[c.IntN(3)]
+		}
+	}
+	return strings.Join(words, " ")
+}
+
 // Vector has unit length; one in four is a coarse one, so that ties happen.
 func (c *Corpus) Vector() []float32 {
 	v, square := make([]float32, c.dims), 0.0
@@ -60,7 +77,11 @@ func (c *Corpus) Vector() []float32 {
 func (c *Corpus) Document(ordinal uint32) index.Document {
 	d := index.Document{Ordinal: ordinal}
 	for range c.IntN(6) {
-		d.Rows = append(d.Rows, index.Row{Row: c.nextRow, Text: c.Words(c.IntN(30)), Vector: c.Vector()})
+		row := index.Row{Row: c.nextRow, Text: c.Words(c.IntN(30)), Vector: c.Vector()}
+		if c.IntN(2) == 0 {
+			row.Title, row.Heading = c.Words(c.IntN(3)), c.Words(c.IntN(4))
+		}
+		d.Rows = append(d.Rows, row)
 		c.nextRow++
 	}
 	c.nextRow += uint32(c.IntN(3))

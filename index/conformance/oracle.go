@@ -2,6 +2,8 @@ package conformance
 
 import (
 	"math"
+	"slices"
+	"strings"
 
 	"sluice/filter"
 	"sluice/index"
@@ -59,35 +61,89 @@ func (o *oracle) dense(allowed filter.Set, vector []float32) map[uint32]scored {
 	return rows
 }
 
-// lexical scores the allowed rows that have a query term by BM25 as it stands
-// in the textbook.
+// lexical scores the allowed rows that have a clause of the query by BM25 as it
+// stands in the textbook.
 func (o *oracle) lexical(allowed filter.Set, query string) map[uint32]scored {
-	frequencies, total := map[uint32]map[string]int{}, 0
-	lengths, ordinals := map[uint32]int{}, map[uint32]uint32{}
+	all, total, n := map[uint32]fields{}, 0.0, 0.0
+	ordinals := map[uint32]uint32{}
 	o.each(allowed, func(ordinal uint32, r index.Row) {
-		frequencies[r.Row], ordinals[r.Row] = map[string]int{}, ordinal
-		for term := range o.analyzer.Terms(r.Text) {
-			frequencies[r.Row][string(term)]++
-			lengths[r.Row]++
-			total++
-		}
+		all[r.Row], ordinals[r.Row] = o.fields(r), ordinal
+		total += all[r.Row].length()
+		n++
 	})
-	rows, n := map[uint32]scored{}, float64(len(frequencies))
-	for term := range o.analyzer.Terms(query) {
+	rows := map[uint32]scored{}
+	for _, c := range o.analyzer.Parse(query) {
 		df := 0.0
-		for _, f := range frequencies {
-			if f[string(term)] > 0 {
+		for _, f := range all {
+			if f.frequency(c) > 0 {
 				df++
 			}
 		}
 		idf := math.Log(1 + (n-df+0.5)/(df+0.5))
-		for row, f := range frequencies {
-			if tf := float64(f[string(term)]); tf > 0 {
-				relative := float64(lengths[row]) / (float64(total) / n)
-				sum := rows[row].score + idf*tf/(tf+1.2*(1-0.75+0.75*relative))
+		for row, f := range all {
+			if tf := f.frequency(c); tf > 0 {
+				relative := f.length() / (total / n)
+				sum := rows[row].score + float64(c.Weight)*idf*tf/(tf+1.2*(1-0.75+0.75*relative))
 				rows[row] = scored{ordinals[row], sum}
 			}
 		}
 	}
 	return rows
+}
+
+// fields are the terms of a row's fields by position; "" where there is none.
+type fields [3][]string
+
+var fieldWeights = [3]float64{index.TitleWeight, index.HeadingWeight, index.TextWeight}
+
+func (o *oracle) fields(r index.Row) (f fields) {
+	for i, body := range [3]string{r.Title, r.Heading, r.Text} {
+		for at, term := range o.analyzer.Places(body) {
+			for len(f[i]) < at {
+				f[i] = append(f[i], "")
+			}
+			f[i] = append(f[i], string(term))
+		}
+	}
+	return f
+}
+
+func (f fields) length() (sum float64) {
+	for i, terms := range f {
+		for _, term := range terms {
+			if term != "" {
+				sum += fieldWeights[i]
+			}
+		}
+	}
+	return sum
+}
+
+// frequency is how often a row has the clause: terms by the weight of their field.
+func (f fields) frequency(c text.Clause) (sum float64) {
+	for i, terms := range f {
+		for at := range terms {
+			switch {
+			case fieldWeights[i] == 0:
+			case c.Kind == text.Phrase && hasPhrase(terms, at, c):
+				sum++
+			case c.Kind != text.Phrase && terms[at] != "" && hasTerm(terms[at], c):
+				sum += fieldWeights[i]
+			}
+		}
+	}
+	return sum
+}
+
+func hasPhrase(terms []string, at int, c text.Clause) bool {
+	for i, term := range c.Terms {
+		if next := at + int(c.Offsets[i]); next >= len(terms) || terms[next] != term {
+			return false
+		}
+	}
+	return true
+}
+
+func hasTerm(term string, c text.Clause) bool {
+	return slices.Contains(c.Terms, term) || c.Kind == text.Prefix && strings.HasPrefix(term, c.Prefix)
 }

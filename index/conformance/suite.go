@@ -118,7 +118,7 @@ func testForeign(t *testing.T, open Open) {
 			own.Put = append(own.Put, c.Document(i*3))
 		}
 		require.NoError(t, ix.Apply(t.Context(), own))
-		allowed, vector, query := filter.SetOf(mine...), c.Vector(), c.Words(8)
+		allowed, vector, query := filter.SetOf(mine...), c.Vector(), c.Query(8)
 		before := ask(t, ix, allowed, vector, query, 25)
 		require.NotEmpty(t, before.lexical)
 		for epoch := uint64(2); epoch <= 40; epoch++ {
@@ -142,7 +142,7 @@ func testOrder(t *testing.T, open Open) {
 	for i := range uint32(ordinals) {
 		documents = append(documents, c.Document(i))
 	}
-	allowed, vector, query := c.Set(ordinals).And(filter.SetOf(1, 2, 3)), c.Vector(), c.Words(6)
+	allowed, vector, query := c.Set(ordinals).And(filter.SetOf(1, 2, 3)), c.Vector(), c.Query(6)
 	for allowed.Len() == 0 {
 		allowed = c.Set(ordinals)
 	}
@@ -349,7 +349,7 @@ func compareHolds(t *testing.T, ix index.Index, o *oracle, where string) {
 
 func compareReader(t *testing.T, r index.Reader, o *oracle, c *Corpus, where string) {
 	t.Helper()
-	allowed, vector, query := c.Set(ordinals), c.Vector(), c.Words(1+c.IntN(8))
+	allowed, vector, query := c.Set(ordinals), c.Vector(), c.Query(1+c.IntN(8))
 	k := []int{1, 3, 10, 1000}[c.IntN(4)]
 	where = fmt.Sprintf("%s, %d allowed, k %d", where, allowed.Len(), k)
 	hits, err := r.Dense(t.Context(), allowed, vector, k)

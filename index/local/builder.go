@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"cmp"
 	"context"
-	"maps"
 	"slices"
 
 	"sluice/index"
@@ -20,13 +19,13 @@ func buildSegment(ctx context.Context, documents []index.Document, dims int, ana
 	}
 	var out bytes.Buffer
 	w := newSegmentWriter(&out, dims)
-	inverted := inverter{ids: map[string]int{}}
+	inverted := inverter{analyzer: analyzer, ids: map[string]int{}}
 	for _, d := range sorted {
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
 		for _, r := range d.Rows {
-			w.row(r.Row, inverted.add(w.slots, analyzer, r.Text), r.Vector)
+			w.row(r.Row, inverted.add(w.slots, r), r.Vector)
 		}
 		w.endDocument(d.Ordinal)
 	}
@@ -42,36 +41,4 @@ func withRows(documents []index.Document) []index.Document {
 	found := slices.DeleteFunc(slices.Clone(documents), func(d index.Document) bool { return len(d.Rows) == 0 })
 	slices.SortFunc(found, func(a, b index.Document) int { return cmp.Compare(a.Ordinal, b.Ordinal) })
 	return found
-}
-
-// inverter gathers postings by term.
-type inverter struct {
-	ids   map[string]int
-	lists [][]posting
-}
-
-// add counts the terms of a slot's text and returns how many there are. Slots ascend.
-func (v *inverter) add(slot uint32, analyzer text.Analyzer, body string) (length uint32) {
-	for term := range analyzer.Terms(body) {
-		length++
-		id, ok := v.ids[string(term)]
-		if !ok {
-			id = len(v.lists)
-			v.ids[string(term)] = id
-			v.lists = append(v.lists, nil)
-		}
-		list := v.lists[id]
-		if n := len(list); n > 0 && list[n-1].slot == slot {
-			list[n-1].freq++
-		} else {
-			v.lists[id] = append(list, posting{slot, 1})
-		}
-	}
-	return length
-}
-
-func (v *inverter) write(w *segmentWriter) {
-	for _, term := range slices.Sorted(maps.Keys(v.ids)) {
-		w.term([]byte(term), v.lists[v.ids[term]])
-	}
 }

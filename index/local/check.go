@@ -114,38 +114,6 @@ func checkVectors(s *segment) error {
 	return nil
 }
 
-// checkPostings verifies that terms ascend, that every list decodes to as many
-// postings as it says, and that the frequencies add up to the rows' lengths.
-func checkPostings(s *segment) error {
-	lengths := make([]uint32, s.rows())
-	everything := []span{{0, uint32(s.rows())}}
-	var before []byte
-	var postings []posting
-	for i := range s.terms() {
-		term, list := s.term(i)
-		if i > 0 && bytes.Compare(before, term) >= 0 {
-			return damaged("term %q is out of order", term)
-		}
-		var err error
-		if postings, err = list.within(everything, postings[:0]); err != nil {
-			return fmt.Errorf("term %q: %w", term, err)
-		}
-		if len(postings) != int(list.count) || len(postings) == 0 {
-			return damaged("term %q has %d postings, not %d", term, len(postings), list.count)
-		}
-		for _, p := range postings {
-			lengths[p.slot] += p.freq
-		}
-		before = term
-	}
-	for slot, length := range lengths {
-		if length != s.length(uint32(slot)) {
-			return damaged("row %d has %d terms, its length is %d", s.row(uint32(slot)), length, s.length(uint32(slot)))
-		}
-	}
-	return nil
-}
-
 // liveOnce verifies that no document or row is live in two segments.
 func (c *checker) liveOnce(p part) error {
 	for i := range p.seg.documents() {

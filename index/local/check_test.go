@@ -18,7 +18,7 @@ func forge(t *testing.T, deleted *roaring.Bitmap, segments ...func(*segmentWrite
 	t.Helper()
 	disk := vfs.NewMem()
 	require.NoError(t, disk.MkdirAll("index", 0o750))
-	m := &manifest{epoch: 1, nextID: uint64(len(segments)) + 1, dims: testDims, analyzer: "english/1", model: "m"}
+	m := &manifest{epoch: 1, nextID: uint64(len(segments)) + 1, dims: testDims, analyzer: english(t).Identity(), model: "m"}
 	for i, write := range segments {
 		id := uint64(i) + 1
 		require.NoError(t, writeFile(disk, "index", segmentName(id), func(out io.Writer) error {
@@ -41,7 +41,7 @@ func oneDocument(ordinal, row, length uint32, vector []float32, terms ...string)
 		w.endDocument(ordinal)
 		w.endRows()
 		for _, term := range terms {
-			w.term([]byte(term), []posting{{0, 1}})
+			w.term([]byte(term), []posting{{0, 1}}, []byte{1, 0})
 		}
 	}
 }
@@ -60,7 +60,7 @@ func TestCheckCrossReferences(t *testing.T) {
 		`term "a" is out of order`:            forge(t, nil, oneDocument(7, 70, 2, unit, "b", "a")),
 		"not finite":                          forge(t, nil, oneDocument(7, 70, 1, nan, "a")),
 		"name documents it lacks":             forge(t, roaring.BitmapOf(5), good),
-		"postings":                            forge(t, nil, func(w *segmentWriter) { good(w); w.term([]byte("c"), nil) }),
+		"postings":                            forge(t, nil, func(w *segmentWriter) { good(w); w.term([]byte("c"), nil, nil) }),
 		"document 6 is out of order": forge(t, nil, func(w *segmentWriter) {
 			w.row(1, 0, unit)
 			w.endDocument(7)

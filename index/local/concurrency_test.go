@@ -99,7 +99,7 @@ func equalHits(a, b []index.Hit) bool {
 func TestMappingsAreLetGo(t *testing.T) {
 	ix, err := Open(t.TempDir()+"/index", testOptions(t, nil))
 	require.NoError(t, err)
-	c := conformance.NewCorpus(2, testDims)
+	c := conformance.NewCorpus(3, testDims)
 	unmapped := map[uint64]int{}
 	var readers []index.Reader
 	for epoch := uint64(1); epoch <= 12; epoch++ {

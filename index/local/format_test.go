@@ -14,7 +14,7 @@ import (
 
 var rewrite = flag.Bool("rewrite", false, "write the golden index of the present format anew")
 
-const golden = "testdata/format-1"
+const golden = "testdata/format-2"
 
 // writeGolden makes the index that lies in testdata.
 func writeGolden(t *testing.T, dir string) {

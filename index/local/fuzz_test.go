@@ -16,7 +16,7 @@ import (
 
 // FuzzManifest: any bytes, with a right checksum or not, decode or are refused.
 func FuzzManifest(f *testing.F) {
-	m := &manifest{epoch: 3, nextID: 9, dims: 4, analyzer: "english/1", model: "m"}
+	m := &manifest{epoch: 3, nextID: 9, dims: 4, analyzer: "english/2", model: "m"}
 	m.segments = []segmentEntry{{id: 7, size: 100, sum: 5, deleted: roaring.BitmapOf(1, 2, 70000)}}
 	seed, err := m.encode()
 	require.NoError(f, err)
@@ -52,18 +52,56 @@ func FuzzSegment(f *testing.F) {
 	})
 }
 
-// FuzzPostings: any bytes decode inside the spans or are refused.
+// FuzzPostings: any bytes decode inside the bounds or are refused.
 func FuzzPostings(f *testing.F) {
-	f.Add(appendPostings(nil, []posting{{0, 1}, {3, 2}, {300, 70000}}), uint32(0), uint32(400))
-	f.Add([]byte{255, 255, 255, 255, 1, 0, 0}, uint32(0), uint32(10))
-	f.Fuzz(func(t *testing.T, data []byte, lo, hi uint32) {
-		list, err := postingList{data: data}.within([]span{{lo, hi}}, nil)
-		if err != nil {
+	lengths := make([]uint32, 400)
+	list := []posting{{0, 1}, {3, 2}, {300, 70000}}
+	f.Add(appendList(nil, list, []byte{1, 0, 1, 2, 0, 9, 0}, lengths), uint32(3), uint32(0), uint32(400))
+	dense := make([]posting, 200)
+	for i := range dense {
+		dense[i] = posting{uint32(i + i/3), uint32(1 + i%5)}
+	}
+	f.Add(appendList(nil, dense, nil, lengths), uint32(200), uint32(5), uint32(290))
+	f.Fuzz(func(t *testing.T, data []byte, count, lo, hi uint32) {
+		l := postingList{count % 1000, append(slices.Clone(data), make([]byte, slack)...)[:len(data)]}
+		if l.count == 0 || lo >= hi || hi > 1<<20 {
+			return
+		}
+		if err := l.check(); err != nil {
 			require.ErrorIs(t, err, index.ErrRebuild)
+			return
 		}
-		for i, p := range list {
-			require.True(t, p.slot >= lo && p.slot < hi && p.freq > 0)
-			require.True(t, i == 0 || p.slot > list[i-1].slot)
-		}
+		var visible slotSet
+		visible.fill([]span{{lo, hi}}, int(hi))
+		readAnything(t, l, lo, hi, &visible)
 	})
+}
+
+// readAnything reads a list in every way there is.
+func readAnything(t *testing.T, l postingList, lo, hi uint32, visible *slotSet) {
+	c := cursor{list: l, opened: -1}
+	if _, _, err := c.seek(lo); err != nil {
+		require.ErrorIs(t, err, index.ErrRebuild)
+	}
+	var b block
+	var d decoded
+	for i := range l.blocks() {
+		if err := b.open(l, i); err != nil {
+			require.ErrorIs(t, err, index.ErrRebuild)
+			continue
+		}
+		require.LessOrEqual(t, b.count(visible), int(hi-lo)+64*b.n)
+		for _, set := range []*slotSet{nil, visible} {
+			for j := range b.decode(&d, lo, hi, set) {
+				require.Less(t, d.slots[j], hi)
+				require.True(t, set == nil || set.has(d.slots[j]))
+			}
+		}
+		if places, err := l.places(i); err == nil {
+			if one, err := place(places, b.n-1); err == nil {
+				_, err = appendPlaces(nil, one)
+				require.True(t, err == nil || errors.Is(err, index.ErrRebuild))
+			}
+		}
+	}
 }

@@ -3,64 +3,18 @@ package local
 import (
 	"context"
 	"fmt"
-	"math"
+	"slices"
 
 	"sluice/filter"
 	"sluice/index"
 	"sluice/index/text"
 )
 
-// Parameters of BM25: how fast repetition saturates, how much length counts.
-const (
-	bm25K1 = 1.2
-	bm25B  = 0.75
-)
+// fewShare: where not more than this share of a part's rows is visible, their
+// postings are picked out; otherwise blocks that cannot matter are skipped.
+const fewShare = 16
 
-// bm25 weighs one query term in one row:
-//
-//	w · ln(1 + (N − df + ½)/(df + ½)) · tf / (tf + k1·(1 − b + b·length/average))
-//
-// summed over the distinct terms of the query, in the order of their first
-// occurrence, w being how often the query has the term. N, df and average are
-// those of the allowed rows. This is "Lucene (accurate)" of Kamphuis, de Vries,
-// Boytsov and Lin, "Which BM25 Do You Mean?", ECIR 2020.
-type bm25 struct {
-	rows    float64
-	average float64
-}
-
-func (m bm25) idf(df int) float64 {
-	return math.Log(1 + (m.rows-float64(df)+0.5)/(float64(df)+0.5))
-}
-
-// The conversions keep a compiler from fusing operations: equal bits everywhere.
-func (m bm25) saturate(freq, length uint32) float64 {
-	tf := float64(freq)
-	relative := float64(bm25B * (float64(length) / m.average))
-	return tf / (tf + float64(bm25K1*(1-bm25B+relative)))
-}
-
-// queryTerm is a distinct term of a query and how often it occurs there.
-type queryTerm struct {
-	term   string
-	weight float64
-}
-
-func analyze(analyzer text.Analyzer, query string) (terms []queryTerm) {
-	at := map[string]int{}
-	for term := range analyzer.Terms(query) {
-		i, ok := at[string(term)]
-		if !ok {
-			i = len(terms)
-			at[string(term)] = i
-			terms = append(terms, queryTerm{term: string(term)})
-		}
-		terms[i].weight++
-	}
-	return terms
-}
-
-// Lexical ranks the allowed rows that have a term of the query.
+// Lexical ranks the allowed rows that have a clause of the query.
 func (r *reader) Lexical(ctx context.Context, allowed filter.Set, query string, k int) ([]index.Hit, error) {
 	if len(query) > index.MaxQueryBytes {
 		return nil, fmt.Errorf("query of %d bytes, at most %d are taken: %w", len(query), index.MaxQueryBytes, index.ErrInvalid)
@@ -75,91 +29,273 @@ func (r *reader) Lexical(ctx context.Context, allowed filter.Set, query string, 
 		return nil, ctx.Err()
 	}
 	search := lexicalSearch{
-		parts:  r.state.parts,
-		terms:  analyze(r.analyzer, query),
-		model:  bm25{float64(rows), float64(length) / float64(rows)},
-		memory: memory,
-		best:   topK{k: k},
+		parts:         r.state.parts,
+		clauses:       r.analyzer.Parse(query),
+		model:         newBM25(rows, length),
+		lexicalMemory: &memory.lexical,
 	}
-	return search.run(ctx)
+	search.see(memory.selections)
+	hits, err := search.run(ctx, k)
+	if err != nil {
+		memory.lexical = lexicalMemory{} // sums may be left in it
+		return nil, err
+	}
+	return hits, nil
 }
 
-// lexicalSearch first collects the postings of all terms inside the selections,
-// which gives the document frequencies, and then scores part by part.
+// lexicalMemory is the memory of one query, used again by the next.
+type lexicalMemory struct {
+	visible []slotSet // by part
+	lists   []foundList
+	weights []float64 // by clause, in points
+	built   []byte    // lists of phrases and prefixes
+	picked  []posting
+	sums    []uint32 // by slot; all zero between uses
+	touched []uint32 // slots with a sum
+	hits    []index.Hit
+	decoded decoded
+	phrase  phraseMemory
+	windows windowMemory
+}
+
+// foundList is what one clause has in one part: the whole list, or, where few
+// rows are visible, the visible postings.
+type foundList struct {
+	list   postingList
+	picked []posting
+}
+
+// lexicalSearch first finds the lists of all clauses and how many visible rows
+// each has, which gives the weights, and then scores part by part.
 type lexicalSearch struct {
-	parts  []part
-	terms  []queryTerm
-	model  bm25
-	memory *scratch
-	best   topK
+	parts   []part
+	clauses []text.Clause
+	model   bm25
+	unit    float64 // score of one point
+	least   uint32  // points below this cannot be among the best
+	best    topK
+	*lexicalMemory
 }
 
-func (s *lexicalSearch) run(ctx context.Context) ([]index.Hit, error) {
-	s.memory.matches, s.memory.ends = s.memory.matches[:0], s.memory.ends[:0]
-	for i := range s.terms {
-		if err := s.collect(ctx, &s.terms[i]); err != nil {
-			return nil, err
-		}
+// see turns selections into bits.
+func (s *lexicalSearch) see(selections []selection) {
+	s.visible = slices.Grow(s.visible[:0], len(s.parts))[:len(s.parts)]
+	for i := range s.parts {
+		s.visible[i].fill(selections[i].spans, s.parts[i].seg.rows())
+	}
+}
+
+func (s *lexicalSearch) run(ctx context.Context, k int) ([]index.Hit, error) {
+	s.best = topK{k: k, hits: s.hits[:0]}
+	if err := s.find(ctx); err != nil {
+		return nil, err
 	}
 	for i := range s.parts {
-		if err := ctx.Err(); err != nil {
+		if err := s.score(ctx, i); err != nil {
 			return nil, err
 		}
-		s.score(i)
 	}
-	return s.best.sorted(), ctx.Err()
+	hits := s.best.sorted()
+	s.hits = hits
+	for i := range hits {
+		hits[i].Ordinal = s.ordinal(hits[i].Ordinal)
+	}
+	return slices.Clone(hits), ctx.Err()
 }
 
-// collect gathers the postings of a term in every part and turns its weight
-// in the query into its weight in the score.
-func (s *lexicalSearch) collect(ctx context.Context, t *queryTerm) (err error) {
-	m := s.memory
-	before := len(m.matches)
-	for i, p := range s.parts {
-		if err := ctx.Err(); err != nil {
-			return err
-		}
-		if m.matches, err = p.seg.lookup(t.term).within(m.selections[i].spans, m.matches); err != nil {
-			return err
-		}
-		m.ends = append(m.ends, len(m.matches))
+// few reports whether so few rows of a part are visible that each is scored.
+func (s *lexicalSearch) few(part int) bool {
+	return s.visible[part].count*fewShare <= uint64(s.parts[part].seg.rows())
+}
+
+// seen is the set of visible slots; nil: all are.
+func (s *lexicalSearch) seen(part int) *slotSet {
+	if v := &s.visible[part]; v.count < uint64(s.parts[part].seg.rows()) {
+		return v
 	}
-	t.weight *= s.model.idf(len(m.matches) - before)
 	return nil
 }
 
-// matches returns the postings collected of a term in a part.
-func (s *lexicalSearch) matches(term, part int) []posting {
-	list := term*len(s.parts) + part
-	start := 0
-	if list > 0 {
-		start = s.memory.ends[list-1]
+// find gathers the lists of every clause in every part and weighs the clauses.
+func (s *lexicalSearch) find(ctx context.Context) error {
+	s.lists, s.weights = s.lists[:0], s.weights[:0]
+	s.picked, s.built = s.picked[:0], s.built[:0]
+	all := 0.0
+	for _, c := range s.clauses {
+		rows := uint64(0)
+		for part := range s.parts {
+			if err := ctx.Err(); err != nil {
+				return err
+			}
+			n, err := s.findIn(ctx, part, c)
+			if err != nil {
+				return err
+			}
+			rows += n
+		}
+		weight := float64(c.Weight) * s.model.idf(rows)
+		if rows == 0 {
+			weight = 0
+		}
+		s.weights = append(s.weights, weight)
+		all += weight
 	}
-	return s.memory.matches[start:s.memory.ends[list]]
+	for i := range s.weights {
+		s.weights[i] *= most / all // without a match there is no list to use it on
+	}
+	s.unit = all / most
+	return nil
 }
 
-// score sums up the terms of every matching row of a part. All weights are
-// positive, so a score of zero is a row not yet touched.
-func (s *lexicalSearch) score(part int) {
-	seg, m := s.parts[part].seg, s.memory
-	scores := m.zeroScores(seg.rows())
-	m.touched = m.touched[:0]
-	for t := range s.terms {
-		for _, p := range s.matches(t, part) {
-			if scores[p.slot] == 0 {
-				m.touched = append(m.touched, p.slot)
+// findIn appends what a clause has in a part and returns in how many visible rows.
+func (s *lexicalSearch) findIn(ctx context.Context, part int, c text.Clause) (rows uint64, err error) {
+	if s.visible[part].count == 0 {
+		s.lists = append(s.lists, foundList{})
+		return 0, nil
+	}
+	list, err := s.listOf(ctx, part, c)
+	if err != nil {
+		return 0, err
+	}
+	if s.few(part) {
+		start := len(s.picked)
+		if err := s.pick(list, &s.visible[part]); err != nil {
+			return 0, err
+		}
+		s.lists = append(s.lists, foundList{picked: s.picked[start:]})
+		return uint64(len(s.picked) - start), nil
+	}
+	s.lists = append(s.lists, foundList{list: list})
+	return list.countIn(s.seen(part))
+}
+
+// listOf returns the list of a clause: a term's own, or one built for the query.
+func (s *lexicalSearch) listOf(ctx context.Context, part int, c text.Clause) (postingList, error) {
+	switch c.Kind {
+	case text.Phrase:
+		return s.phraseList(ctx, part, c)
+	case text.Prefix:
+		return s.prefixList(ctx, part, c)
+	}
+	return s.parts[part].seg.lookup(c.Terms[0])
+}
+
+// list is what the clause has in the part.
+func (s *lexicalSearch) list(part, clause int) foundList { return s.lists[clause*len(s.parts)+part] }
+
+// countIn returns how many postings are visible; nil: all.
+func (l postingList) countIn(visible *slotSet) (n uint64, err error) {
+	if visible == nil {
+		return uint64(l.count), nil
+	}
+	var b block
+	for i := range l.blocks() {
+		if err := b.open(l, i); err != nil {
+			return 0, err
+		}
+		n += uint64(b.count(visible))
+	}
+	return n, nil
+}
+
+// pick appends the visible postings of a list.
+func (s *lexicalSearch) pick(l postingList, visible *slotSet) error {
+	var b block
+	for i := range l.blocks() {
+		if visible.fewer(l.base(i), l.last(i), 0) {
+			continue
+		}
+		if err := b.open(l, i); err != nil {
+			return err
+		}
+		s.pickFrom(&b, visible)
+	}
+	return nil
+}
+
+func (s *lexicalSearch) pickFrom(b *block, visible *slotSet) {
+	if visible.fewer(b.base, b.last, b.n/8) {
+		for slot := range visible.within(b.base, b.last) {
+			if i, ok := b.find(slot); ok {
+				s.picked = append(s.picked, posting{slot, b.freq(i)})
 			}
-			scores[p.slot] += float64(s.terms[t].weight * s.model.saturate(p.freq, seg.length(p.slot)))
+		}
+		return
+	}
+	for i := range b.decode(&s.decoded, b.base, b.last+1, visible) {
+		s.picked = append(s.picked, posting{s.decoded.slots[i], s.decoded.freqs[i]})
+	}
+}
+
+// score offers the rows of a part that may be among the best.
+func (s *lexicalSearch) score(ctx context.Context, part int) error {
+	switch {
+	case s.visible[part].count == 0:
+		return nil
+	case s.few(part):
+		s.scorePicked(part)
+		return ctx.Err()
+	default:
+		return s.scoreWindows(ctx, part)
+	}
+}
+
+// scorePicked sums up the clauses of every row. Points are positive, so a sum
+// of zero is a row not yet touched.
+func (s *lexicalSearch) scorePicked(part int) {
+	seg := s.parts[part].seg
+	sums := s.zeroSums(seg.rows())
+	s.touched = s.touched[:0]
+	for c, weight := range s.weights {
+		for _, p := range s.list(part, c).picked {
+			if sums[p.slot] == 0 {
+				s.touched = append(s.touched, p.slot)
+			}
+			sums[p.slot] += s.model.points(weight, p.freq, seg.length(p.slot))
 		}
 	}
-	for _, slot := range m.touched {
-		s.offer(seg, slot, float32(scores[slot]))
-		scores[slot] = 0
+	for _, slot := range s.touched {
+		s.offer(part, slot, sums[slot])
+		sums[slot] = 0
 	}
 }
 
-func (s *lexicalSearch) offer(seg *segment, slot uint32, score float32) {
-	if row := seg.row(slot); s.best.admits(score, row) {
-		s.best.add(index.Hit{Row: row, Ordinal: seg.ordinalOf(slot), Score: score})
+// zeroSums returns a number for each of so many slots, all zero.
+func (m *lexicalMemory) zeroSums(slots int) []uint32 {
+	if len(m.sums) < slots {
+		m.sums = make([]uint32, slots)
 	}
+	return m.sums[:slots]
+}
+
+// offer keeps a row if it is among the best so far. A kept hit's Ordinal is, till
+// the end, its slot counted through all parts.
+func (s *lexicalSearch) offer(part int, slot, points uint32) {
+	if points < s.least {
+		return
+	}
+	score, row := float32(float64(points)*s.unit), s.parts[part].seg.row(slot)
+	if !s.best.admits(score, row) {
+		return
+	}
+	for _, p := range s.parts[:part] {
+		slot += uint32(p.seg.rows())
+	}
+	s.best.add(index.Hit{Row: row, Ordinal: slot, Score: score})
+	if len(s.best.hits) == s.best.k {
+		least := uint32(float64(s.best.hits[0].Score) / s.unit)
+		s.least = least - least>>22 - min(least, 2) // what rounds to the same score stays
+	}
+}
+
+// ordinal returns the document of a slot counted through all parts.
+func (s *lexicalSearch) ordinal(slot uint32) uint32 {
+	for _, p := range s.parts {
+		if n := uint32(p.seg.rows()); slot >= n {
+			slot -= n
+			continue
+		}
+		return p.seg.ordinalOf(slot)
+	}
+	return 0
 }

@@ -20,7 +20,7 @@ const (
 	manifestFormat = 1
 	// manifestFeatures grows when segments hold something that older ones lack,
 	// without a change of layout: the index is then rebuilt.
-	manifestFeatures = 1
+	manifestFeatures = 2
 	maxManifest      = 1 << 30
 	maxName          = 1 << 12 // bytes of analyzer and model
 )

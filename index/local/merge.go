@@ -50,6 +50,10 @@ type merger struct {
 	parts []part
 	remap [][]uint32 // by part: old slot → new slot or dropped
 	out   *segmentWriter
+
+	decoded  decoded // of the block that is being copied
+	postings []posting
+	places   []byte
 }
 
 // mergeParts writes one segment with the live documents of all parts, of which
@@ -110,73 +114,4 @@ func (m *merger) liveDocuments() (live []liveDocument) {
 	}
 	slices.SortFunc(live, func(a, b liveDocument) int { return cmp.Compare(a.ordinal, b.ordinal) })
 	return live
-}
-
-// copyTerms walks the parts' terms side by side in byte order.
-func (m *merger) copyTerms(ctx context.Context) error {
-	at := make([]int, len(m.parts))
-	var old, list []posting
-	for n := 0; ; n++ {
-		if n%256 == 0 && ctx.Err() != nil {
-			return ctx.Err()
-		}
-		term := m.smallestTerm(at)
-		if term == nil {
-			return m.out.err
-		}
-		list = list[:0]
-		for i, p := range m.parts {
-			if !hasTerm(p.seg, at[i], term) {
-				continue
-			}
-			_, encoded := p.seg.term(at[i])
-			at[i]++
-			var err error
-			if old, err = encoded.within([]span{{0, uint32(p.seg.rows())}}, old[:0]); err != nil {
-				return err
-			}
-			list = m.appendMoved(list, i, old)
-		}
-		m.writeTerm(term, list)
-	}
-}
-
-// smallestTerm returns the least of the terms the parts are at; nil at the end.
-func (m *merger) smallestTerm(at []int) (least []byte) {
-	for i, p := range m.parts {
-		if at[i] < p.seg.terms() {
-			if term, _ := p.seg.term(at[i]); least == nil || bytes.Compare(term, least) < 0 {
-				least = term
-			}
-		}
-	}
-	return least
-}
-
-func hasTerm(s *segment, i int, term []byte) bool {
-	if i >= s.terms() {
-		return false
-	}
-	own, _ := s.term(i)
-	return bytes.Equal(own, term)
-}
-
-func (m *merger) appendMoved(list []posting, part int, old []posting) []posting {
-	for _, p := range old {
-		if slot := m.remap[part][p.slot]; slot != dropped {
-			list = append(list, posting{slot, p.freq})
-		}
-	}
-	return list
-}
-
-func (m *merger) writeTerm(term []byte, list []posting) {
-	if len(list) == 0 {
-		return
-	}
-	bySlot := func(a, b posting) int { return cmp.Compare(a.slot, b.slot) }
-	if !slices.IsSortedFunc(list, bySlot) {
-		slices.SortFunc(list, bySlot)
-	}
-	m.out.term(term, list)
 }

@@ -1,124 +1,196 @@
 package local
 
 import (
+	"bytes"
 	"encoding/binary"
+	"math/bits"
+	"sort"
 )
 
 const (
 	blockPostings   = 128
-	blockHeaderSize = 6
+	blockPeaks      = 4
+	blockHeaderSize = 12 + 4*blockPeaks
+	bitmapWidth     = 0xFF // as the width of slots: they are a bitmap
+	slack           = 8    // bytes after a list that a reader may load and ignore
 )
 
-// posting says that a slot's text has a term so many times.
+// posting says that a slot's text has a term so many times, by field weight.
 type posting struct {
 	slot uint32
 	freq uint32
 }
 
-// postingList is the encoded list of one term, ascending by slot, in blocks of
-// up to blockPostings. A block's header is its last slot (u32) and the size of
-// its body (u16); the body is a pair of varints a posting: how many slots lie
-// between it and the one before, and the frequency.
+// postingList is the encoded list of one term, ascending by slot: a header for
+// each block of up to blockPostings, then the blocks' bodies, then the places
+// of all postings. docs/formats/index.md has the bytes.
+//
+// Any posting of a block can be read without those before it. A header says
+// enough to skip its block: the last slot, and peaks, which bound every score
+// in it whatever the statistics are.
 type postingList struct {
 	count uint32
-	data  []byte
+	data  []byte // its capacity goes slack bytes beyond
 }
 
-// appendPostings encodes postings in ascending order of slot.
-func appendPostings(dst []byte, list []posting) []byte {
-	next := uint32(0)
-	for len(list) > 0 {
-		block := list[:min(blockPostings, len(list))]
-		list = list[len(block):]
-		header := len(dst)
-		dst = binary.LittleEndian.AppendUint32(dst, block[len(block)-1].slot)
-		dst = append(dst, 0, 0)
-		for _, p := range block {
-			dst = binary.AppendUvarint(dst, uint64(p.slot-next))
-			dst = binary.AppendUvarint(dst, uint64(p.freq))
-			next = p.slot + 1
-		}
-		binary.LittleEndian.PutUint16(dst[header+4:], uint16(len(dst)-header-blockHeaderSize))
+func (l postingList) blocks() int { return (int(l.count) + blockPostings - 1) / blockPostings }
+
+// bodies is where the first block's body begins.
+func (l postingList) bodies() int { return l.blocks() * blockHeaderSize }
+
+// check makes sure that the headers can be read.
+func (l postingList) check() error {
+	if l.count > 0 && (l.bodies() > len(l.data) || cap(l.data) < len(l.data)+slack) {
+		return damaged("cut posting list")
 	}
-	return dst
+	return nil
 }
 
-// within appends the postings inside the spans, which ascend. Blocks outside
-// every span are skipped without being decoded.
-func (l postingList) within(spans []span, dst []posting) ([]posting, error) {
-	next := uint32(0)
-	for rest := l.data; len(rest) > 0; {
-		last, body, tail, err := splitBlock(rest, next)
-		if err != nil {
-			return dst, err
+func (l postingList) header(i int) []byte { return l.data[i*blockHeaderSize:][:blockHeaderSize] }
+
+// last is the last slot of a block.
+func (l postingList) last(i int) uint32 { return binary.LittleEndian.Uint32(l.header(i)) }
+
+// base is the first slot that a block may hold.
+func (l postingList) base(i int) uint32 {
+	if i == 0 {
+		return 0
+	}
+	return l.last(i-1) + 1
+}
+
+// bodyEnd is where a block's body ends, counted from the first body.
+func (l postingList) bodyEnd(i int) uint32 {
+	if i < 0 {
+		return 0
+	}
+	return binary.LittleEndian.Uint32(l.header(i)[4:])
+}
+
+// placesEnd is where a block's places end, counted from the first block's.
+func (l postingList) placesEnd(i int) uint32 {
+	if i < 0 {
+		return 0
+	}
+	return binary.LittleEndian.Uint32(l.header(i)[8:])
+}
+
+// places are those of all postings of a block, each ended by a zero.
+func (l postingList) places(i int) ([]byte, error) {
+	start := uint64(l.bodies()) + uint64(l.bodyEnd(l.blocks()-1))
+	from, to := start+uint64(l.placesEnd(i-1)), start+uint64(l.placesEnd(i))
+	if from > to || to > uint64(len(l.data)) {
+		return nil, damaged("places outside their list")
+	}
+	return l.data[from:to], nil
+}
+
+// skipTo returns the first block at or after from that ends at the slot or later.
+func (l postingList) skipTo(from int, slot uint32) int {
+	return gallop(from, l.blocks(), func(i int) bool { return l.last(i) >= slot })
+}
+
+// block is one block of a list, ready to be read.
+type block struct {
+	base, last uint32
+	n          int
+	width      uint   // bits of a slot, or bitmapWidth
+	slots      []byte // with slack
+	freqWidth  uint   // bits of a frequency
+	freqs      []byte // with slack
+}
+
+// open makes b the i-th block of a list.
+func (b *block) open(l postingList, i int) error {
+	b.base, b.last, b.n = l.base(i), l.last(i), min(blockPostings, int(l.count)-i*blockPostings)
+	from, to := uint64(l.bodies())+uint64(l.bodyEnd(i-1)), uint64(l.bodies())+uint64(l.bodyEnd(i))
+	if from+2 > to || to > uint64(len(l.data)) || b.last < b.base || b.last+1 == 0 {
+		return damaged("posting block header")
+	}
+	b.width, b.freqWidth = uint(l.data[from]), uint(l.data[from+1])
+	slots := packedSize(b.n, b.width)
+	if b.width == bitmapWidth {
+		slots = 8 * bitmapWords(b.base, b.last)
+	}
+	if b.width > 32 && b.width != bitmapWidth || b.freqWidth > 32 ||
+		uint64(slots)+uint64(packedSize(b.n, b.freqWidth)) != to-from-2 {
+		return damaged("posting block")
+	}
+	b.slots = l.data[from+2 : to+slack]
+	b.freqs = b.slots[slots:]
+	return nil
+}
+
+func packedSize(n int, width uint) int { return (n*int(width) + 7) / 8 }
+
+// bitmapWords is how many words hold the slots from base to last.
+func bitmapWords(base, last uint32) int { return int(last>>6-base>>6) + 1 }
+
+// unpack reads the i-th number of width bits, at most 32.
+func unpack(packed []byte, width uint, i int) uint32 {
+	bit := uint(i) * width
+	return uint32(binary.LittleEndian.Uint64(packed[bit>>3:])>>(bit&7)) & (1<<width - 1)
+}
+
+func (b *block) freq(i int) uint32 { return 1 + unpack(b.freqs, b.freqWidth, i) }
+
+func (b *block) packedSlot(i int) uint32 { return b.base + unpack(b.slots, b.width, i) }
+
+// word is the w-th word of a bitmap.
+func (b *block) word(w int) uint64 { return binary.LittleEndian.Uint64(b.slots[8*w:]) }
+
+// find returns which posting is the slot's, if one is.
+func (b *block) find(slot uint32) (i int, ok bool) {
+	if slot < b.base || slot > b.last {
+		return 0, false
+	}
+	if b.width == bitmapWidth {
+		return b.rank(slot)
+	}
+	i = b.search(slot)
+	return i, i < b.n && b.packedSlot(i) == slot
+}
+
+// search returns the first posting at the slot or after it. The slots are packed.
+func (b *block) search(slot uint32) int {
+	return sort.Search(b.n, func(i int) bool { return b.packedSlot(i) >= slot })
+}
+
+// rank counts the bits before the slot's, and says whether its own is set.
+func (b *block) rank(slot uint32) (before int, set bool) {
+	at := int(slot>>6 - b.base>>6)
+	for w := range at {
+		before += bits.OnesCount64(b.word(w))
+	}
+	word, bit := b.word(at), uint64(1)<<(slot&63)
+	before += bits.OnesCount64(word & (bit - 1))
+	return before, word&bit != 0 && before < b.n
+}
+
+// place returns the places of the i-th posting of a block.
+func place(places []byte, i int) ([]byte, error) {
+	for ; ; i-- {
+		end := bytes.IndexByte(places, 0)
+		if end < 0 {
+			return nil, damaged("places end early")
 		}
-		for len(spans) > 0 && spans[0].hi <= next {
-			spans = spans[1:]
+		if i == 0 {
+			return places[:end], nil
 		}
-		if len(spans) == 0 {
-			return dst, nil
+		places = places[end+1:]
+	}
+}
+
+// appendPlaces decodes the places of one posting: differences, ascending.
+func appendPlaces(dst []uint32, encoded []byte) ([]uint32, error) {
+	for next := uint64(0); len(encoded) > 0; {
+		delta, n := binary.Uvarint(encoded)
+		if n <= 0 || delta == 0 || next+delta > 1<<32 {
+			return dst, damaged("places")
 		}
-		if spans[0].lo <= last {
-			if dst, err = decodeBlock(body, next, last, spans, dst); err != nil {
-				return dst, err
-			}
-		}
-		rest, next = tail, last+1
+		next += delta
+		dst = append(dst, uint32(next-1))
+		encoded = encoded[n:]
 	}
 	return dst, nil
-}
-
-// splitBlock takes the first block off. next is the smallest slot it may hold.
-func splitBlock(data []byte, next uint32) (last uint32, body, tail []byte, err error) {
-	if len(data) < blockHeaderSize {
-		return 0, nil, nil, damaged("cut posting block")
-	}
-	last = binary.LittleEndian.Uint32(data)
-	size := int(binary.LittleEndian.Uint16(data[4:]))
-	data = data[blockHeaderSize:]
-	if size == 0 || size > len(data) || last < next || last+1 == 0 {
-		return 0, nil, nil, damaged("posting block header")
-	}
-	return last, data[:size], data[size:], nil
-}
-
-func decodeBlock(body []byte, next, last uint32, spans []span, dst []posting) ([]posting, error) {
-	for len(body) > 0 {
-		gap, n := uvarint(body)
-		freq, m := uvarint(body[n:])
-		if n == 0 || m == 0 || freq == 0 || gap > last-next {
-			return dst, damaged("posting")
-		}
-		body = body[n+m:]
-		slot := next + gap
-		for len(spans) > 0 && spans[0].hi <= slot {
-			spans = spans[1:]
-		}
-		if len(spans) == 0 {
-			return dst, nil
-		}
-		if spans[0].lo <= slot {
-			dst = append(dst, posting{slot, freq})
-		}
-		if slot == last && len(body) > 0 {
-			return dst, damaged("postings after the block's last")
-		}
-		next = slot + 1
-	}
-	if next != last+1 {
-		return dst, damaged("posting block ends early")
-	}
-	return dst, nil
-}
-
-// uvarint reads a varint of 32 bits; n is 0 if there is none.
-func uvarint(b []byte) (v uint32, n int) {
-	if len(b) > 0 && b[0] < 0x80 { // nearly all are small
-		return uint32(b[0]), 1
-	}
-	long, n := binary.Uvarint(b)
-	if n <= 0 || long > 1<<32-1 {
-		return 0, 0
-	}
-	return uint32(long), n
 }

@@ -1,6 +1,8 @@
 package local
 
 import (
+	"encoding/binary"
+	"math"
 	"math/rand/v2"
 	"slices"
 	"testing"
@@ -8,28 +10,97 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestPostings compares random lists and spans with a plain filter.
-func TestPostings(t *testing.T) {
-	for seed := range uint64(300) {
-		rng := rand.New(rand.NewPCG(seed, 5))
-		var list, want []posting
-		for slot := range uint32(3000) {
-			if rng.IntN(1+int(seed)%40) == 0 {
-				list = append(list, posting{slot, rng.Uint32N(300) + 1})
-			}
+// randomList has dense and sparse stretches, and places for each posting.
+func randomList(rng *rand.Rand, slots uint32) (list []posting, places []byte, lengths []uint32) {
+	share := 1
+	for slot := range slots {
+		if slot%700 == 0 {
+			share = 1 + rng.IntN(60)
 		}
+		lengths = append(lengths, rng.Uint32N(1<<(1+rng.Uint32N(18))))
+		if rng.IntN(share) > 0 {
+			continue
+		}
+		list = append(list, posting{slot, rng.Uint32N(1<<rng.Uint32N(20)) + 1})
+		places = binary.AppendUvarint(places, uint64(slot)+1)
+		places = append(places, 7, 0)
+	}
+	return list, places, lengths
+}
+
+func encoded(list []posting, places []byte, lengths []uint32) postingList {
+	data := appendList(nil, list, places, lengths)
+	return postingList{uint32(len(list)), append(data, make([]byte, slack)...)[:len(data)]}
+}
+
+// TestPostings compares every way to read random lists with a plain filter.
+func TestPostings(t *testing.T) {
+	for seed := range uint64(100) {
+		rng := rand.New(rand.NewPCG(seed, 5))
+		const slots = 5000
+		list, places, lengths := randomList(rng, slots)
 		var spans []span
-		for at := uint32(0); at < 3000; at += rng.Uint32N(400) {
-			s := span{at, at + 1 + rng.Uint32N(200)}
+		for at := uint32(0); at < slots; at += rng.Uint32N(1 << rng.Uint32N(10)) {
+			s := span{at, min(slots, at+1+rng.Uint32N(200))}
 			spans, at = append(spans, s), s.hi
 		}
-		for _, p := range list {
-			if slices.ContainsFunc(spans, func(s span) bool { return s.lo <= p.slot && p.slot < s.hi }) {
-				want = append(want, p)
+		var visible slotSet
+		visible.fill(spans, slots)
+		l, n, lo := encoded(list, places, lengths), uint64(0), rng.Uint32N(slots)
+		hi := lo + rng.Uint32N(slots-lo) + 1
+		var all, window []posting
+		var b block
+		var d decoded
+		require.NoError(t, l.check())
+		for i := range l.blocks() {
+			require.NoError(t, b.open(l, i))
+			for j := range b.decode(&d, 0, slots, nil) {
+				all = append(all, posting{d.slots[j], d.freqs[j]})
+				at, ok := b.find(d.slots[j])
+				require.True(t, ok)
+				require.Equal(t, d.freqs[j], b.freq(at))
+				require.True(t, bounded(l.header(i), d.freqs[j], lengths[d.slots[j]]))
+				encoded, err := l.places(i)
+				require.NoError(t, err)
+				one, err := place(encoded, at)
+				require.NoError(t, err)
+				got, err := appendPlaces(nil, one)
+				require.NoError(t, err)
+				require.Equal(t, []uint32{d.slots[j], d.slots[j] + 7}, got)
+			}
+			for j := range b.decode(&d, lo, hi, &visible) {
+				window = append(window, posting{d.slots[j], d.freqs[j]})
+			}
+			n += uint64(b.count(&visible))
+		}
+		require.Equal(t, list, all, "seed %d", seed)
+		seen := func(p posting) bool {
+			return slices.ContainsFunc(spans, func(s span) bool { return s.lo <= p.slot && p.slot < s.hi })
+		}
+		isHidden := func(p posting) bool { return !seen(p) }
+		want := slices.DeleteFunc(slices.Clone(list), isHidden)
+		require.Equal(t, uint64(len(want)), n, "seed %d", seed)
+		want = slices.DeleteFunc(want, func(p posting) bool { return p.slot < lo || p.slot >= hi })
+		require.Equal(t, len(want), len(window))
+		for i := range want {
+			require.Equal(t, want[i], window[i], "seed %d", seed)
+		}
+	}
+}
+
+// TestBounds: the peaks bound every posting of a block for any statistics.
+func TestBounds(t *testing.T) {
+	for seed := range uint64(50) {
+		rng := rand.New(rand.NewPCG(seed, 6))
+		list, places, lengths := randomList(rng, 2000)
+		l := encoded(list, places, lengths)
+		for range 20 {
+			model := newBM25(1, 1+rng.Uint64N(1<<(1+rng.Uint32N(16))))
+			weight := math.Exp(rng.Float64() * 21)
+			for i, p := range list {
+				bound := model.bound(weight, l.header(i/blockPostings))
+				require.LessOrEqual(t, model.points(weight, p.freq, lengths[p.slot]), bound, "seed %d", seed)
 			}
 		}
-		got, err := postingList{data: appendPostings(nil, list)}.within(spans, nil)
-		require.NoError(t, err)
-		require.Equal(t, want, got, "seed %d", seed)
 	}
 }

@@ -10,10 +10,7 @@ import (
 type scratch struct {
 	allowed    []uint32    // ordinals, ascending
 	selections []selection // by part
-	matches    []posting   // of all terms and parts, one list after the other
-	ends       []int       // where each list ends
-	scores     []float64   // by slot; all zero between parts
-	touched    []uint32    // slots with a score
+	lexical    lexicalMemory
 }
 
 // choose fills the selections and returns rows and terms over all of them.
@@ -29,12 +26,4 @@ func (s *scratch) choose(parts []part, allowed filter.Set) (rows, length uint64)
 		length += s.selections[i].length
 	}
 	return rows, length
-}
-
-// zeroScores returns scores for that many slots, all zero.
-func (s *scratch) zeroScores(slots int) []float64 {
-	if len(s.scores) < slots {
-		s.scores = make([]float64, slots)
-	}
-	return s.scores[:slots]
 }

@@ -14,7 +14,7 @@ import (
 
 const (
 	segmentMagic  = "SLUICSEG"
-	segmentFormat = 1
+	segmentFormat = 2
 
 	headerSize   = 16
 	alignment    = 64 // of every section, for the vectors' sake
@@ -54,6 +54,7 @@ type segment struct {
 	sum     uint32 // the footer's checksum: it names the content
 	section [sectionCount][]byte
 	vectors []float32
+	lengths []uint32 // by slot: terms, by field weight
 }
 
 // openSegment reads a segment's tables and verifies all checksums but those
@@ -75,6 +76,7 @@ func openSegment(data []byte) (*segment, error) {
 		return nil, err
 	}
 	s.vectors = asFloats(s.section[vectorSection])
+	s.lengths = asUint32s(s.section[rowSection][s.rows()*4:])
 	s.refs.Store(1)
 	return s, nil
 }
@@ -197,13 +199,11 @@ func (s *segment) ordinalOf(slot uint32) uint32 {
 
 // row returns the store's row number of a slot.
 func (s *segment) row(slot uint32) uint32 {
-	return binary.LittleEndian.Uint32(s.section[rowSection][int(slot)*rowSize:])
+	return binary.LittleEndian.Uint32(s.section[rowSection][int(slot)*4:])
 }
 
-// length returns the number of terms of a slot's text.
-func (s *segment) length(slot uint32) uint32 {
-	return binary.LittleEndian.Uint32(s.section[rowSection][int(slot)*rowSize+4:])
-}
+// length returns the number of terms of a slot's fields, by field weight.
+func (s *segment) length(slot uint32) uint32 { return s.lengths[slot] }
 
 func (s *segment) vector(slot uint32) []float32 {
 	return s.vectors[int(slot)*s.dims : (int(slot)+1)*s.dims]
@@ -219,22 +219,31 @@ func (s *segment) term(i int) (term []byte, list postingList) {
 	}
 	entry := s.section[termSection][i*termSize:]
 	list.count = binary.LittleEndian.Uint32(entry[4:])
-	list.data = s.section[postingSection][postings:binary.LittleEndian.Uint64(entry[8:])]
+	if end := binary.LittleEndian.Uint64(entry[8:]); postings <= end && end <= uint64(len(s.section[postingSection])) {
+		list.data = s.section[postingSection][postings:end] // the footer, if nothing else, is slack
+	}
 	return s.section[stringSection][text:binary.LittleEndian.Uint32(entry)], list
 }
 
 // lookup returns the postings of a term; the empty list if there are none.
-func (s *segment) lookup(term string) postingList {
-	i := sort.Search(s.terms(), func(i int) bool {
+func (s *segment) lookup(term string) (postingList, error) {
+	i := s.seekTerm(term)
+	if i == s.terms() {
+		return postingList{}, nil
+	}
+	at, list := s.term(i)
+	if string(at) != term {
+		return postingList{}, nil
+	}
+	return list, list.check()
+}
+
+// seekTerm returns the first term that is not before the given one.
+func (s *segment) seekTerm(term string) int {
+	return sort.Search(s.terms(), func(i int) bool {
 		at, _ := s.term(i)
 		return string(at) >= term
 	})
-	if i < s.terms() {
-		if at, list := s.term(i); string(at) == term {
-			return list
-		}
-	}
-	return postingList{}
 }
 
 func (s *segment) acquire() { s.refs.Add(1) }
@@ -266,6 +275,13 @@ func asFloats(b []byte) []float32 {
 		return nil
 	}
 	return unsafe.Slice((*float32)(unsafe.Pointer(unsafe.SliceData(b))), len(b)/4)
+}
+
+func asUint32s(b []byte) []uint32 {
+	if len(b) == 0 {
+		return nil
+	}
+	return unsafe.Slice((*uint32)(unsafe.Pointer(unsafe.SliceData(b))), len(b)/4)
 }
 
 func asBytes(v []float32) []byte {

@@ -25,6 +25,7 @@ type segmentWriter struct {
 	postings     uint64
 	documents    []byte
 	rowTable     []byte
+	lengths      []uint32
 	termTable    []byte
 	strings      []byte
 	postingBytes []byte
@@ -71,7 +72,7 @@ func (w *segmentWriter) row(row, length uint32, vector []float32) {
 	}
 	w.write(asBytes(vector))
 	w.rowTable = binary.LittleEndian.AppendUint32(w.rowTable, row)
-	w.rowTable = binary.LittleEndian.AppendUint32(w.rowTable, length)
+	w.lengths = append(w.lengths, length)
 	w.slots++
 	w.length += uint64(length)
 }
@@ -89,10 +90,14 @@ func (w *segmentWriter) endRows() {
 	w.begin()
 }
 
-// term adds a term with its postings, ascending by slot.
-func (w *segmentWriter) term(term []byte, list []posting) {
-	w.postingBytes = appendPostings(w.postingBytes[:0], list)
+// term adds a term with its postings, ascending by slot, and the places of each.
+func (w *segmentWriter) term(term []byte, list []posting, places []byte) {
+	w.postingBytes = appendList(w.postingBytes[:0], list, places, w.lengths)
 	w.write(w.postingBytes)
+	if len(w.postingBytes) > math.MaxUint32 {
+		w.fail(fmt.Errorf("the postings of %q exceed 4 GiB", term))
+		return
+	}
 	w.postings += uint64(len(w.postingBytes))
 	if uint64(len(w.strings)+len(term)) > math.MaxUint32 {
 		w.fail(fmt.Errorf("the terms of a segment exceed 4 GiB"))
@@ -106,6 +111,9 @@ func (w *segmentWriter) term(term []byte, list []posting) {
 
 func (w *segmentWriter) finish() error {
 	w.end()
+	for _, length := range w.lengths {
+		w.rowTable = binary.LittleEndian.AppendUint32(w.rowTable, length)
+	}
 	for _, table := range [][]byte{w.documents, w.rowTable, w.termTable, w.strings} {
 		w.begin()
 		w.write(table)

@@ -1,6 +1,7 @@
 package text
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"sync"
@@ -22,11 +23,12 @@ func TestTerms(t *testing.T) {
 	for _, test := range []struct{ name, text, want string }{
 		{"", "The runners' RUNNING", "runner run"},
 		{"english", "The server's replicas are running", "server replica run"},
-		{"english", "naïve café 東京", "naïv café 東 京"},
+		{"english", "naïve café 東京", "naïv café 東京"},
+		{"english", "the 東京都 servers カタカナ, 京 x", "東京 京都 server カタ タカ カナ 京 x"},
 		{"english", "v1.2 user@example.com", "v1.2 user example.com"},
 		{"standard", "İstanbul ÉTÉ", "istanbul été"},
 		{"standard", "The replicas are running", "replicas running"},
-		{"cjk", "東京都 Quota", "東京 京都 quota"},
+		{"cjk", "東京都 Ｑｕｏｔａ the", "東京 京都 quota the"},
 		{"german", "Die Häuser und Straßen", "haus strass"},
 		{"french", "l'avion et les chevaux", "avion cheval"},
 		{"spanish", "las bibliotecas públicas", "bibliotec public"},
@@ -37,11 +39,30 @@ func TestTerms(t *testing.T) {
 	}
 }
 
+// TestPlaces: positions ascend by one, with a gap for each stop word, and
+// bigrams have one each.
+func TestPlaces(t *testing.T) {
+	for _, test := range []struct{ name, text, want string }{
+		{"english", "State of the Union address", "state:0 union:3 address:4"},
+		{"english", "the 東京都 of カナ server", "東京:1 京都:2 カナ:4 server:5"},
+		{"cjk", "東京都庁 の server", "東京:0 京都:1 都庁:2 の:3 server:4"},
+		{"standard", "東 東 x", "東:0 東:1 x:2"},
+	} {
+		a, err := New(test.name)
+		require.NoError(t, err)
+		var got []string
+		for at, term := range a.Places(test.text) {
+			got = append(got, fmt.Sprintf("%s:%d", term, at))
+		}
+		require.Equal(t, test.want, strings.Join(got, " "), test.text)
+	}
+}
+
 func TestEveryAnalyzer(t *testing.T) {
 	for _, name := range Names() {
 		a, err := New(name)
 		require.NoError(t, err)
-		require.Equal(t, name+"/1", a.Identity())
+		require.Equal(t, name+"/2", a.Identity())
 		require.Contains(t, terms(a, "Alpha 42"), "42", name)
 		require.Empty(t, terms(a, " \n "), name)
 	}
@@ -98,7 +119,11 @@ func FuzzTerms(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, s string) {
 		for _, a := range all {
-			found := terms(a, s)
+			found, last := terms(a, s), -1
+			for at := range a.Places(s) {
+				require.Greater(t, at, last, "%s: %q", a.Identity(), s)
+				last = at
+			}
 			require.Equal(t, found, terms(a, s), a.Identity())
 			for _, term := range found {
 				require.True(t, len(term) > 0 && len(term) <= MaxTermBytes && utf8.ValidString(term), "%s: %q", a.Identity(), term)
