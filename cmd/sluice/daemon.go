@@ -16,6 +16,7 @@ import (
 	"sluice/filter"
 	"sluice/gpu"
 	"sluice/gpu/cpu"
+	"sluice/gpu/graph"
 	"sluice/index"
 	"sluice/index/local"
 	"sluice/index/text"
@@ -132,14 +133,14 @@ func (d *daemon) openModels(ctx context.Context) error {
 		return err
 	}
 	options := gpu.Options{Hooks: server.SchedulerHooks(d.registry, d.log)}
-	if d.embedder, err = cpu.Open(precision(d.config.Precision), options, dirs...); err != nil {
+	if d.embedder, err = d.openScheduler(options, dirs); err != nil {
 		return err
 	}
 	info := d.embedder.Info()
 	if _, embeds := d.embedder.Embedder(info.Model); !embeds {
 		return fmt.Errorf("model: %s is a cross-encoder; name it as reranker, and an embedding model as model", info.Model)
 	}
-	d.log.Info("model loaded", "model", info.Model, "precision", info.Precision, "dimensions", info.Dimensions)
+	d.log.Info("model loaded", "model", info.Model, "device", d.config.Device, "precision", info.Precision, "dimensions", info.Dimensions)
 	if len(dirs) < 2 {
 		return nil
 	}
@@ -166,6 +167,13 @@ func (d *daemon) modelDirs(ctx context.Context) (dirs []string, err error) {
 		dirs = append(dirs, dir)
 	}
 	return dirs, nil
+}
+
+func (d *daemon) openScheduler(o gpu.Options, dirs []string) (*gpu.Scheduler, error) {
+	if d.config.Device == "gorgonia" {
+		return graph.Open(o, dirs...)
+	}
+	return cpu.Open(precision(d.config.Precision), o, dirs...)
 }
 
 // precision is the configured one, where "auto" is the fastest.

@@ -73,19 +73,17 @@ func newLayer(l model.Layer, a model.Attention) layer {
 	}
 }
 
-// newAffine transposes: products of rows with columns are Gorgonia's faster
-// ones. A map that the model lacks has no weight.
+// newAffine only says that the weight is transposed: what multiplies takes it
+// as it lies. A map that the model lacks has no weight.
 func newAffine(d model.Dense) affine {
 	if d.Out == 0 {
 		return affine{}
 	}
-	transposed := make([]float32, d.In*d.Out)
-	for o := range d.Out {
-		for i, x := range d.Weight[o*d.In:][:d.In] {
-			transposed[i*d.Out+o] = x
-		}
+	weight := matrix(d.Weight, d.Out, d.In)
+	if err := weight.T(); err != nil {
+		panic(err) // a matrix can be transposed
 	}
-	return affine{matrix(transposed, d.In, d.Out), matrix(d.Bias, 1, d.Out)}
+	return affine{weight, matrix(d.Bias, 1, d.Out)}
 }
 
 func newNorm(n model.Norm) norm {
