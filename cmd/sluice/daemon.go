@@ -17,6 +17,7 @@ import (
 	"sluice/filter"
 	"sluice/gpu"
 	"sluice/gpu/cpu"
+	"sluice/gpu/graph"
 	"sluice/index"
 	"sluice/index/local"
 	"sluice/index/text"
@@ -137,14 +138,14 @@ func (d *daemon) openModels(ctx context.Context) error {
 		return err
 	}
 	options := gpu.Options{Hooks: server.SchedulerHooks(d.registry, d.log)}
-	if d.embedder, err = cpu.Open(cpu.Precision(d.config.Precision), options, dirs.distinct()...); err != nil {
+	if d.embedder, err = d.openScheduler(options, dirs.distinct()); err != nil {
 		return err
 	}
 	info := d.embedder.Info()
 	if len(info.Labels) > 0 {
 		return fmt.Errorf("model: %s is a classifier; name it as reranker or classifier, and an embedding model as model", info.Model)
 	}
-	d.log.Info("model loaded", "model", info.Model, "precision", info.Precision, "dimensions", info.Dimensions)
+	d.log.Info("model loaded", "model", info.Model, "device", d.config.Device, "precision", info.Precision, "dimensions", info.Dimensions)
 	return errors.Join(d.useReranker(dirs[1]), d.useClassifier(dirs[2]))
 }
 
@@ -196,6 +197,13 @@ func modelDirs(ctx context.Context, names []string) (modelFolders, error) {
 		dirs[i] = dir
 	}
 	return dirs, nil
+}
+
+func (d *daemon) openScheduler(o gpu.Options, dirs []string) (*gpu.Scheduler, error) {
+	if d.config.Device == "gorgonia" {
+		return graph.Open(o, dirs...)
+	}
+	return cpu.Open(cpu.Precision(d.config.Precision), o, dirs...)
 }
 
 // distinct is the folders there are, each once.

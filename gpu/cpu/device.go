@@ -4,7 +4,6 @@ package cpu
 import (
 	"context"
 	"errors"
-	"fmt"
 	"runtime"
 	"sync"
 
@@ -13,12 +12,8 @@ import (
 	"sluice/model"
 )
 
-var (
-	// ErrInput is wrapped where a batch does not fit the model.
-	ErrInput = errors.New("invalid batch")
-	// ErrClosed is returned after Close.
-	ErrClosed = errors.New("device is closed")
-)
+// ErrClosed is returned after Close.
+var ErrClosed = errors.New("device is closed")
 
 // Device runs one model. It works on one batch at a time, with all its workers.
 type Device struct {
@@ -97,10 +92,7 @@ func (d *Device) Close() error {
 
 // Run implements gpu.Device. ctx is looked at between layers.
 func (d *Device) Run(ctx context.Context, batch *gpu.Batch, out gpu.Output) error {
-	if err := d.check(batch); err != nil || batch.Len() == 0 {
-		return err
-	}
-	if err := d.checkOutput(batch, out); err != nil {
+	if err := gpu.Check(d, d.config, batch, out); err != nil || batch.Len() == 0 {
 		return err
 	}
 	d.mu.Lock()
@@ -120,45 +112,4 @@ func (d *Device) Run(ctx context.Context, batch *gpu.Batch, out gpu.Output) erro
 	}
 	d.finish(batch.Offsets, out)
 	return nil
-}
-
-func (d *Device) checkOutput(b *gpu.Batch, out gpu.Output) error {
-	if out.Logits != nil && d.Labels() == 0 {
-		return fmt.Errorf("%w: logits are asked of a model without a classification head", ErrInput)
-	}
-	for _, o := range []struct {
-		numbers     []float32
-		rows, width int
-	}{
-		{out.Pooled, b.Len(), d.Dimensions()}, {out.Norms, b.Len(), 1},
-		{out.Tokens, b.Tokens(), d.config.Hidden}, {out.Logits, b.Len(), d.Labels()},
-	} {
-		if o.numbers != nil && len(o.numbers) != o.rows*o.width {
-			return fmt.Errorf("%w: room for %d numbers, want %d × %d", ErrInput, len(o.numbers), o.rows, o.width)
-		}
-	}
-	return nil
-}
-
-// check makes sure that nothing later can leave a table or a buffer.
-func (d *Device) check(b *gpu.Batch) error {
-	if len(b.Types) != len(b.IDs) || (b.Len() > 0 && (b.Offsets[0] != 0 || b.Offsets[b.Len()] != len(b.IDs))) {
-		return fmt.Errorf("%w: %d ids, %d type ids, offsets %v", ErrInput, len(b.IDs), len(b.Types), b.Offsets)
-	}
-	for i := range b.Len() {
-		if n := b.Offsets[i+1] - b.Offsets[i]; n < 1 || n > d.config.Positions {
-			return fmt.Errorf("%w: sequence %d has %d tokens, the model takes 1 to %d", ErrInput, i, n, d.config.Positions)
-		}
-	}
-	for i, id := range b.IDs {
-		if id < 0 || int(id) >= d.config.Vocabulary || !d.hasType(b.Types[i]) {
-			return fmt.Errorf("%w: token id %d of type %d is outside the model's tables", ErrInput, id, b.Types[i])
-		}
-	}
-	return nil
-}
-
-// hasType admits any type where the model makes no difference.
-func (d *Device) hasType(kind int32) bool {
-	return d.config.Types < 2 || (kind >= 0 && int(kind) < d.config.Types)
 }

@@ -202,7 +202,7 @@ func TestPositionLimits(t *testing.T) {
 			return d.Run(t.Context(), batchOf(goldenCase{ids, make([]int32, n)}), gpu.Output{Pooled: make([]float32, 32)})
 		}
 		require.NoError(t, run(limit), name)
-		require.ErrorIs(t, run(limit+1), ErrInput, name)
+		require.ErrorIs(t, run(limit+1), gpu.ErrInput, name)
 	}
 }
 
@@ -269,14 +269,14 @@ func TestBadBatches(t *testing.T) {
 		"backwards":      {IDs: []int32{1, 2}, Types: []int32{0, 0}, Offsets: []int{0, 2, 1, 2}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			require.ErrorIs(t, d.Run(t.Context(), b, gpu.Output{Pooled: make([]float32, b.Len()*32)}), ErrInput)
+			require.ErrorIs(t, d.Run(t.Context(), b, gpu.Output{Pooled: make([]float32, b.Len()*32)}), gpu.ErrInput)
 		})
 	}
 	good := batchOf(goldenCase{[]int32{1}, []int32{0}})
-	require.ErrorIs(t, d.Run(t.Context(), good, gpu.Output{Pooled: make([]float32, 31)}), ErrInput)
+	require.ErrorIs(t, d.Run(t.Context(), good, gpu.Output{Pooled: make([]float32, 31)}), gpu.ErrInput)
 	require.NoError(t, d.Run(t.Context(), good, gpu.Output{Pooled: make([]float32, 32)}))
 	require.NoError(t, d.Run(t.Context(), batchOf(), gpu.Output{}))
-	require.ErrorIs(t, d.Run(t.Context(), good, gpu.Output{Tokens: make([]float32, 33)}), ErrInput)
+	require.ErrorIs(t, d.Run(t.Context(), good, gpu.Output{Tokens: make([]float32, 33)}), gpu.ErrInput)
 	require.ErrorContains(t, d.Run(t.Context(), good, gpu.Output{Logits: make([]float32, 1)}), "classification head")
 }
 

@@ -16,6 +16,7 @@ type Config struct {
 	Model       string `yaml:"model" doc:"Embedding model: a name that 'sluice model pull' knows, or a directory."`
 	Reranker    string `yaml:"reranker" doc:"Cross-encoder for the rerank calls and the strategy hybrid-rerank: a name that 'sluice model pull' knows, or a directory. Empty: none; the calls say so, and hybrid-rerank answers are marked as degraded."`
 	Classifier  string `yaml:"classifier" doc:"Sequence classifier for the call /predict: a name that 'sluice model pull' knows, or a directory. Empty: the reranker."`
+	Device      string `yaml:"device" doc:"What runs the models: cpu, or gorgonia, which runs them as expression graphs in f32: an independent check of cpu's vectors, many times as slow."`
 	Precision   string `yaml:"precision" doc:"Arithmetic of the models: f32, bf16, int8, or auto for the fastest on this CPU that keeps each model's vectors. Vectors of different precisions do not mix: what one has embedded, another refuses to serve."`
 	Policies    string `yaml:"policies" doc:"Directory of Cedar policies (*.cedar) and their schema. Empty: readers alone decide, within the tenant."`
 	Limits      Limits `yaml:"limits" doc:"Bounds on what one client can cost."`
@@ -106,6 +107,7 @@ func Default() Config {
 		AdminListen: "127.0.0.1:8081",
 		Data:        "data",
 		Model:       "all-minilm-l6-v2",
+		Device:      "cpu",
 		Precision:   "auto",
 		Limits: Limits{
 			BodyBytes:          16 << 20,

@@ -78,6 +78,9 @@ func TestErrors(t *testing.T) {
 		"jwt keys":             {"auth: {jwt: {issuer: i, audience: a}}", "one of keys, jwks_file and jwks_url"},
 		"jwt algorithm":        {"auth: {jwt: {issuer: i, audience: a, keys: [{id: k, algorithm: none, file: f}]}}", `"none" is not one of`},
 		"jwks url":             {"auth: {jwt: {issuer: i, audience: a, jwks_url: 'file:///etc/passwd'}}", "not an http(s) URL"},
+		"device":               {key + "device: tpu\n", `device: "tpu" is not one of cpu, gorgonia`},
+		"precision":            {key + "precision: f64\n", "precision"},
+		"device's precision":   {key + "device: gorgonia\nprecision: int8\n", `"int8" is not one of auto, f32, with device gorgonia`},
 		"log level":            {key + "log: {level: loud}\n", "log.level"},
 	}
 	for name, c := range cases {
@@ -85,6 +88,13 @@ func TestErrors(t *testing.T) {
 			_, err := Load(write(t, c.text), nil, false)
 			require.ErrorContains(t, err, c.want)
 		})
+	}
+}
+
+func TestDevices(t *testing.T) {
+	for _, text := range []string{"", "device: cpu\nprecision: int8\n", "device: gorgonia\n", "device: gorgonia\nprecision: f32\n"} {
+		_, err := Load(write(t, key+text), nil, false)
+		require.NoError(t, err, text)
 	}
 }
 

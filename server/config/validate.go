@@ -35,7 +35,7 @@ func (c Config) Validate() error {
 		c.validateAdmin(),
 		required("data", c.Data),
 		required("model", c.Model),
-		oneOf("precision", c.Precision, "auto", "f32", "bf16", "int8"),
+		c.validateDevice(),
 		c.Limits.validate(),
 		c.Auth.validate(c.Demo.Enabled),
 		c.Demo.validate(),
@@ -49,6 +49,18 @@ func (c Config) validateAdmin() error {
 		return nil
 	}
 	return address("admin_listen", c.AdminListen)
+}
+
+func (c Config) validateDevice() error {
+	precisions := map[string][]string{"cpu": {"auto", "f32", "bf16", "int8"}, "gorgonia": {"auto", "f32"}}
+	allowed, known := precisions[c.Device]
+	if !known {
+		return oneOf("device", c.Device, "cpu", "gorgonia")
+	}
+	if err := oneOf("precision", c.Precision, allowed...); err != nil {
+		return fmt.Errorf("%w, with device %s", err, c.Device)
+	}
+	return nil
 }
 
 func address(name, value string) error {

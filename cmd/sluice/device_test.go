@@ -1,0 +1,40 @@
+package main
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"sluice/client"
+)
+
+// What one device has embedded another serves, in the same order and with the
+// same scores but for the last bits.
+func TestDevicesServeEachOthersVectors(t *testing.T) {
+	h := newHome(t, onePerson)
+	search := func(d *served) []client.SearchResult {
+		r, err := d.as("ann").Search(t.Context(), "c", client.SearchRequest{Query: "tides", Strategy: "hybrid-rerank"})
+		require.NoError(t, err)
+		require.Empty(t, r.Degraded)
+		return r.Results
+	}
+	judge := tinyReranker(t)
+	d := h.serve("--device", "gorgonia", "--reranker", judge)
+	d.collection("ann", "c")
+	for _, text := range []string{"The tides of the north sea.", "Ropes and tides.", "Sails."} {
+		_, err := d.as("ann").Write(t.Context(), "c", client.Document{Key: text[:4], Format: "text", Text: text})
+		require.NoError(t, err)
+	}
+	want := search(d)
+	require.NotEmpty(t, want)
+	d.stop()
+
+	d = h.serve("--device", "cpu", "--precision", "f32", "--reranker", judge)
+	got := search(d)
+	require.Len(t, got, len(want))
+	for i := range want {
+		require.Equal(t, want[i].Document, got[i].Document)
+		require.InDelta(t, want[i].Score, got[i].Score, 1e-4)
+	}
+	d.stop()
+}
