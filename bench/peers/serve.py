@@ -62,11 +62,12 @@ def start(name, model, threads, folder):
         INFINITY_ANONYMOUS_USAGE_STATS="0", TOKENIZERS_PARALLELISM="false",
     )
     command = [
-        str(pathlib.Path(sys.executable).parent / "infinity_emb"), "v2", "--model-id", str(model),
+        str(pathlib.Path(sys.executable).parent / "infinity_emb"), "v2", "--model-id", ".",  # optimum finds the file by a relative path only
+        
         "--served-model-name", "peer", "--device", "cpu", "--host", "127.0.0.1", "--port", str(port),
         "--no-model-warmup", "--log-level", "warning", *settings,
     ]
-    process = subprocess.Popen(command, env=environment, stdin=subprocess.DEVNULL, stdout=sys.stderr)
+    process = subprocess.Popen(command, env=environment, cwd=model, stdin=subprocess.DEVNULL, stdout=sys.stderr)
     return process, f"http://127.0.0.1:{port}"
 
 
