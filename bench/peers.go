@@ -14,7 +14,7 @@ import (
 	"time"
 )
 
-// Peers says how to run other engines: bench/peers/embed.py by a Python that
+// Peers says how to run other engines: a script of bench/peers by a Python that
 // has its requirements.
 type Peers struct {
 	Python, Script string
@@ -46,7 +46,18 @@ type peerAnswer struct {
 
 // start runs the peers' process; ctx ends it.
 func (p Peers) start(ctx context.Context, model string, threads int) (*peerProcess, error) {
-	cmd := exec.CommandContext(ctx, p.Python, p.Script, "--model", model, "--threads", strconv.Itoa(threads))
+	var hello struct{ Peers []string }
+	process, err := p.launch(ctx, &hello, "--model", model, "--threads", strconv.Itoa(threads))
+	if err != nil {
+		return nil, err
+	}
+	process.names = hello.Peers
+	return process, nil
+}
+
+// launch runs the script, and reads the line that it says first.
+func (p Peers) launch(ctx context.Context, hello any, args ...string) (*peerProcess, error) {
+	cmd := exec.CommandContext(ctx, p.Python, append([]string{p.Script}, args...)...)
 	cmd.Stderr = os.Stderr
 	in, err := cmd.StdinPipe()
 	if err != nil {
@@ -60,11 +71,9 @@ func (p Peers) start(ctx context.Context, model string, threads int) (*peerProce
 		return nil, fmt.Errorf("starting the peers (see bench/peers/README.md): %w", err)
 	}
 	process := &peerProcess{cmd: cmd, in: in, out: bufio.NewReader(out)}
-	var hello struct{ Peers []string }
-	if err := process.read(&hello); err != nil {
+	if err := process.read(hello); err != nil {
 		return nil, errors.Join(err, process.Close())
 	}
-	process.names = hello.Peers
 	return process, nil
 }
 

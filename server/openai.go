@@ -24,7 +24,11 @@ func (s *Server) embeddings(q *request) error {
 		return err
 	}
 	q.timings(nil)
-	return q.reply(fasthttp.StatusOK, embeddingResponseOf(embeddings, body))
+	text, err := appendEmbeddingResponse(embeddings, body)
+	if err != nil {
+		return err
+	}
+	return q.replyText(fasthttp.StatusOK, text)
 }
 
 func checkEmbedding(body client.EmbeddingRequest, info gpu.Info) error {
@@ -43,19 +47,4 @@ func checkEmbedding(body client.EmbeddingRequest, info gpu.Info) error {
 	default:
 		return nil
 	}
-}
-
-func embeddingResponseOf(embeddings []gpu.Embedding, body client.EmbeddingRequest) client.EmbeddingResponse {
-	response := client.EmbeddingResponse{Object: "list", Model: body.Model, Data: make([]client.Embedding, len(embeddings))}
-	for i, e := range embeddings {
-		response.Data[i] = client.Embedding{
-			Object:    "embedding",
-			Index:     i,
-			Embedding: client.Vector{Values: e.Vector, Base64: body.EncodingFormat == "base64"},
-			Truncated: e.Truncated,
-		}
-		response.Usage.PromptTokens += e.Tokens
-	}
-	response.Usage.TotalTokens = response.Usage.PromptTokens
-	return response
 }

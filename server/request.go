@@ -176,15 +176,20 @@ func (q *request) document() (collection, key string, err error) {
 
 // reply writes a JSON body.
 func (q *request) reply(status int, body any) error {
-	q.http.SetStatusCode(status)
-	q.http.SetContentType("application/json")
 	var text bytes.Buffer
 	encoder := json.NewEncoder(&text)
 	encoder.SetEscapeHTML(false)
 	if err := encoder.Encode(body); err != nil {
 		return err
 	}
-	return q.answer(text.Bytes())
+	return q.replyText(status, text.Bytes())
+}
+
+// replyText writes a body that is JSON already.
+func (q *request) replyText(status int, text []byte) error {
+	q.http.SetStatusCode(status)
+	q.http.SetContentType("application/json")
+	return q.answer(text)
 }
 
 // fail replaces whatever was written with the failure.

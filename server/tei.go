@@ -32,11 +32,7 @@ func (s *Server) teiEmbed(q *request) error {
 	if err != nil {
 		return err
 	}
-	vectors := make([][]float32, len(embeddings))
-	for i, e := range embeddings {
-		vectors[i] = e.Vector
-	}
-	return q.reply(fasthttp.StatusOK, vectors)
+	return q.replyText(fasthttp.StatusOK, appendVectors(embeddings))
 }
 
 func (s *Server) teiEmbedAll(q *request) error {

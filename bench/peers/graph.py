@@ -1,7 +1,9 @@
-"""Builds a BERT sentence encoder as an ONNX graph straight from safetensors.
+"""Builds a BERT encoder as an ONNX graph straight from safetensors.
 
-Inputs: input_ids, attention_mask, token_type_ids, int64 [batch, sequence].
-Output: embedding, float32 [batch, hidden], mean-pooled under the mask and of unit length.
+Inputs: input_ids, attention_mask, token_type_ids, int64 [batch, sequence]. The output is one of
+embedding, float32 [batch, hidden], mean-pooled under the mask and of unit length;
+logits, float32 [batch, labels], of a sequence classifier;
+last_hidden_state, float32 [batch, sequence, hidden].
 """
 
 import json
@@ -26,7 +28,7 @@ def read_safetensors(path):
             continue
         start, end = info["data_offsets"]
         values = np.frombuffer(data[8 + size + start : 8 + size + end], np.float32)
-        tensors[name] = values.reshape(info["shape"])
+        tensors[name.removeprefix("bert.")] = values.reshape(info["shape"])
     return tensors
 
 
@@ -102,9 +104,14 @@ class Builder:
         total = self.add("ReduceSum", self.add("Mul", x, weights), middle, keepdims=0)
         return self.add("LpNormalization", total, axis=-1, p=2)  # a sum's direction is the mean's
 
+    def classify(self, x):
+        first = self.add("Gather", x, self.constant("first", np.array(0, np.int64)), axis=1)
+        pooled = self.add("Tanh", self.dense(first, "pooler.dense"))
+        return self.dense(pooled, "classifier")
 
-def build(directory):
-    """Returns the ONNX model of the sentence encoder in directory."""
+
+def build(directory, output="embedding"):
+    """Returns the ONNX model of the encoder in directory."""
     directory = pathlib.Path(directory)
     config = json.loads((directory / "config.json").read_text())
     b = Builder(read_safetensors(directory / "model.safetensors"))
@@ -112,11 +119,16 @@ def build(directory):
     x = b.embeddings(config["layer_norm_eps"])
     for i in range(config["num_hidden_layers"]):
         x = b.layer(x, f"encoder.layer.{i}.", mask, config)
-    b.nodes.append(helper.make_node("Identity", [b.pool(x)], ["embedding"]))
+    head, shape = {
+        "embedding": (b.pool, ["batch", config["hidden_size"]]),
+        "logits": (b.classify, ["batch", "labels"]),
+        "last_hidden_state": (lambda x: x, ["batch", "sequence", config["hidden_size"]]),
+    }[output]
+    b.nodes.append(helper.make_node("Identity", [head(x)], [output]))
     names = ("input_ids", "attention_mask", "token_type_ids")
     inputs = [helper.make_tensor_value_info(n, TensorProto.INT64, ["batch", "sequence"]) for n in names]
-    output = helper.make_tensor_value_info("embedding", TensorProto.FLOAT, ["batch", config["hidden_size"]])
-    graph = helper.make_graph(b.nodes, "encoder", inputs, [output], list(b.constants.values()))
+    outputs = [helper.make_tensor_value_info(output, TensorProto.FLOAT, shape)]
+    graph = helper.make_graph(b.nodes, "encoder", inputs, outputs, list(b.constants.values()))
     model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", OPSET)], ir_version=9)
     onnx.checker.check_model(model)
     return model

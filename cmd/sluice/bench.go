@@ -11,6 +11,7 @@ import (
 
 type benchCommand struct {
 	Embed benchEmbedCommand `cmd:"" help:"The encoder at every precision: tokens a second, latency, cosine to f32; with --peers beside other engines, turn by turn."`
+	Serve benchServeCommand `cmd:"" help:"A daemon under load, in closed loops and in an open one: latency, throughput, CPU time, memory; with --peers beside other servers, turn by turn."`
 }
 
 type benchEmbedCommand struct {

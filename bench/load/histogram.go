@@ -1,0 +1,40 @@
+package load
+
+import (
+	"time"
+
+	"github.com/HdrHistogram/hdrhistogram-go"
+)
+
+const (
+	finest  = time.Microsecond
+	longest = 10 * time.Minute
+	digits  = 3
+)
+
+// Histogram counts durations, exact to a thousandth. Not for concurrent use.
+type Histogram struct{ counts *hdrhistogram.Histogram }
+
+// NewHistogram returns an empty one.
+func NewHistogram() Histogram {
+	return Histogram{hdrhistogram.New(int64(finest), int64(longest), digits)}
+}
+
+// Record counts a duration; what is longer than ten minutes counts as that.
+func (h Histogram) Record(d time.Duration) {
+	_ = h.counts.RecordValue(int64(min(max(d, 0), longest))) // it fails on what is out of range
+}
+
+// Merge adds what another one counted.
+func (h Histogram) Merge(other Histogram) { h.counts.Merge(other.counts) }
+
+// Count is how many were recorded.
+func (h Histogram) Count() int { return int(h.counts.TotalCount()) }
+
+// Quantile is the duration that a share q of all, from 0 to 1, does not exceed.
+func (h Histogram) Quantile(q float64) time.Duration {
+	return time.Duration(h.counts.ValueAtPercentile(100 * q))
+}
+
+// Max is the longest.
+func (h Histogram) Max() time.Duration { return time.Duration(h.counts.Max()) }

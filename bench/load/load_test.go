@@ -1,0 +1,276 @@
+package load
+
+import (
+	"context"
+	"math"
+	"math/rand/v2"
+	"net"
+	"net/url"
+	"os"
+	"slices"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"github.com/valyala/fasthttp"
+)
+
+// start serves handler, and returns options that send to it.
+func start(t *testing.T, handler fasthttp.RequestHandler) Options {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	s := &fasthttp.Server{Handler: handler, CloseOnShutdown: true}
+	served := make(chan error, 1)
+	go func() { served <- s.Serve(listener) }()
+	t.Cleanup(func() {
+		require.NoError(t, s.Shutdown())
+		require.NoError(t, <-served)
+	})
+	return optionsFor(t, listener, "a", "b", "c")
+}
+
+func optionsFor(t *testing.T, listener net.Listener, bodies ...string) Options {
+	t.Helper()
+	address := listener.Addr().String()
+	o := Options{Address: address, Duration: 100 * time.Millisecond, Timeout: 10 * time.Second}
+	for _, body := range bodies {
+		r, err := Post(&url.URL{Scheme: "http", Host: address, Path: "/path"}, "token", []byte(body))
+		require.NoError(t, err)
+		o.Requests = append(o.Requests, r)
+	}
+	return o
+}
+
+func TestRequestsOnTheWire(t *testing.T) {
+	seen := make(chan string, 1000)
+	o := start(t, func(c *fasthttp.RequestCtx) {
+		select {
+		case seen <- string(c.Method()) + " " + string(c.Path()) + " " + string(c.Request.Header.Peek("Authorization")) + " " + string(c.Request.Body()):
+		default:
+		}
+	})
+	r, err := Run(t.Context(), o)
+	require.NoError(t, err)
+	require.Greater(t, r.Latency.Count(), 2)
+	for _, body := range []string{"a", "b", "c", "a"} {
+		require.Equal(t, "POST /path Bearer token "+body, <-seen)
+	}
+}
+
+// A server that stops for a while delays all that would have come meanwhile. A
+// closed loop does not see it, an open one does.
+func TestNoCoordinatedOmission(t *testing.T) {
+	const stall = 300 * time.Millisecond
+	measure := func(rate float64) Result {
+		var stalled atomic.Bool
+		o := start(t, func(*fasthttp.RequestCtx) {
+			if !stalled.Swap(true) {
+				time.Sleep(stall)
+			}
+		})
+		o.Rate, o.Duration = rate, stall
+		r, err := Run(t.Context(), o)
+		require.NoError(t, err)
+		require.Zero(t, r.Failures)
+		return r
+	}
+	closed := measure(0)
+	require.Equal(t, 1, closed.Latency.Count(), "the one that stalled, and then the time was over")
+	open := measure(1000)
+	require.Greater(t, open.Latency.Count(), 200)
+	require.Greater(t, open.Latency.Quantile(.5), stall/4)
+	require.GreaterOrEqual(t, open.Latency.Max(), stall*99/100)
+	require.Less(t, open.Late.Count(), open.Latency.Count()/10, "those that found no connection say nothing of the generator")
+}
+
+func TestWarmupIsNotCounted(t *testing.T) {
+	for _, rate := range []float64{0, 2000} {
+		var served atomic.Int64
+		o := start(t, func(*fasthttp.RequestCtx) { served.Add(1) })
+		o.Rate, o.Warmup, o.Connections = rate, 100*time.Millisecond, 2
+		r, err := Run(t.Context(), o)
+		require.NoError(t, err)
+		require.Positive(t, r.Latency.Count())
+		require.Less(t, r.Latency.Count(), r.Sent)
+		require.Equal(t, int(served.Load()), r.Sent)
+		require.InEpsilon(t, float64(r.Latency.Count())/r.Elapsed.Seconds(), r.Rate(), 1e-9)
+	}
+}
+
+func TestFailures(t *testing.T) {
+	var n atomic.Int64
+	o := start(t, func(c *fasthttp.RequestCtx) {
+		switch n.Add(1) % 3 {
+		case 0:
+			c.Error("too many", fasthttp.StatusTooManyRequests)
+		case 1:
+			c.SetConnectionClose()
+		}
+	})
+	r, err := Run(t.Context(), o)
+	require.NoError(t, err)
+	require.ErrorContains(t, r.Failure, "status 429: too many")
+	require.Equal(t, int(n.Load()), r.Latency.Count()+r.Failures)
+	require.InDelta(t, r.Latency.Count(), 2*r.Failures, 3)
+
+	o = optionsFor(t, closedListener(t), "a")
+	r, err = Run(t.Context(), o)
+	require.NoError(t, err)
+	require.Positive(t, r.Failures)
+	require.Zero(t, r.Latency.Count())
+	_, err = Run(t.Context(), Options{})
+	require.ErrorContains(t, err, "no requests")
+}
+
+func closedListener(t *testing.T) net.Listener {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	require.NoError(t, listener.Close())
+	return listener
+}
+
+// The end of the context ends a request that is never answered.
+func TestContext(t *testing.T) {
+	for _, rate := range []float64{0, 1000, .01} {
+		listener, err := net.Listen("tcp", "127.0.0.1:0") // nobody accepts
+		require.NoError(t, err)
+		defer listener.Close()
+		ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+		defer cancel()
+		o := optionsFor(t, listener, "a")
+		o.Rate, o.Connections, o.Duration, o.Timeout = rate, 3, time.Hour, time.Hour
+		_, err = Run(ctx, o)
+		require.ErrorIs(t, err, context.DeadlineExceeded)
+	}
+}
+
+// Gaps of a Poisson process are exponential: the mean and the deviation are one
+// over the rate.
+func TestArrivals(t *testing.T) {
+	start := time.Now().Add(-time.Hour)
+	a, again := newArrivals(start, start, 1000, 7), newArrivals(start, start, 1000, 7)
+	const n = 100_000
+	gaps := make([]float64, n)
+	before, _ := a.take(t.Context())
+	require.Equal(t, start, before)
+	again.take(t.Context())
+	var sum, squares float64
+	for i := range gaps {
+		due, waited := a.take(t.Context())
+		require.False(t, waited)
+		same, _ := again.take(t.Context())
+		require.Equal(t, due, same, "one seed, one schedule")
+		gaps[i] = due.Sub(before).Seconds()
+		sum, squares, before = sum+gaps[i], squares+gaps[i]*gaps[i], due
+	}
+	mean := sum / n
+	require.InEpsilon(t, .001, mean, .02)
+	require.InEpsilon(t, .001, math.Sqrt(squares/n-mean*mean), .02)
+}
+
+// An arrival is never early, and the wait for it is reported.
+func TestArrivalsWait(t *testing.T) {
+	a := newArrivals(time.Now().Add(20*time.Millisecond), time.Now().Add(time.Hour), 1000, 1)
+	for range 50 {
+		due, waited := a.take(t.Context())
+		require.False(t, time.Now().Before(due))
+		_ = waited
+	}
+	a = newArrivals(time.Now().Add(20*time.Millisecond), time.Now().Add(time.Hour), 1000, 1)
+	_, waited := a.take(t.Context())
+	require.True(t, waited)
+}
+
+func TestHistogram(t *testing.T) {
+	seed := rand.Uint64()
+	t.Logf("seed %d", seed)
+	random := rand.New(rand.NewPCG(seed, 0))
+	a, b := NewHistogram(), NewHistogram()
+	var all []time.Duration
+	for range 20_000 {
+		d := time.Duration(math.Exp(random.NormFloat64()) * float64(time.Millisecond))
+		all = append(all, d)
+		[]Histogram{a, b}[random.IntN(2)].Record(d)
+	}
+	a.Merge(b)
+	slices.Sort(all)
+	require.Equal(t, len(all), a.Count())
+	for _, q := range []float64{.5, .9, .99, .999} {
+		require.InEpsilon(t, all[int(math.Ceil(q*float64(len(all))))-1], a.Quantile(q), .002, q)
+	}
+	require.InEpsilon(t, all[len(all)-1], a.Max(), .002)
+	a.Record(time.Hour)
+	require.InEpsilon(t, longest, a.Max(), .002)
+}
+
+func TestIdle(t *testing.T) {
+	open := atomic.Int64{}
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	s := &fasthttp.Server{Handler: func(*fasthttp.RequestCtx) {}, ConnState: func(_ net.Conn, state fasthttp.ConnState) {
+		switch state {
+		case fasthttp.StateNew:
+			open.Add(1)
+		case fasthttp.StateClosed:
+			open.Add(-1)
+		}
+	}}
+	served := make(chan error, 1)
+	go func() { served <- s.Serve(listener) }()
+	idle, err := OpenIdle(t.Context(), optionsFor(t, listener, "a"), 100)
+	require.NoError(t, err)
+	require.EqualValues(t, 100, open.Load())
+	require.NoError(t, idle.Close())
+	require.NoError(t, s.Shutdown())
+	require.NoError(t, <-served)
+	require.Zero(t, open.Load())
+	_, err = OpenIdle(t.Context(), optionsFor(t, listener, "a"), 2)
+	require.ErrorContains(t, err, "connection 1 of 2")
+}
+
+func TestUsage(t *testing.T) {
+	before, err := UsageOf(os.Getpid())
+	require.NoError(t, err)
+	for x, until := 0, time.Now().Add(50*time.Millisecond); time.Now().Before(until); x++ {
+	}
+	after, err := UsageOf(os.Getpid())
+	require.NoError(t, err)
+	require.Greater(t, after.CPU, before.CPU)
+	require.Greater(t, after.Resident, 1<<20)
+	_, err = UsageOf(1 << 30)
+	require.ErrorContains(t, err, "process 1073741824")
+}
+
+// nullServer serves nothing until the test ends.
+func nullServer(tb testing.TB) net.Listener {
+	tb.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(tb, err)
+	ctx, cancel := context.WithCancel(context.Background())
+	served := make(chan error, 1)
+	go func() { served <- ServeNull(ctx, listener) }()
+	tb.Cleanup(func() {
+		cancel()
+		require.NoError(tb, <-served)
+	})
+	return listener
+}
+
+// A request allocates nothing, on either side.
+func TestARequestAllocatesNothing(t *testing.T) {
+	o := optionsFor(t, nullServer(t), "a")
+	c := newConn(o.Address, o.Timeout)
+	defer c.Close()
+	h := NewHistogram()
+	allocations := testing.AllocsPerRun(500, func() {
+		began := time.Now()
+		if err := c.do(t.Context(), o.Requests[0]); err != nil {
+			t.Error(err)
+		}
+		h.Record(time.Since(began))
+	})
+	require.Zero(t, allocations)
+}

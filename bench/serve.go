@@ -1,0 +1,259 @@
+package bench
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"time"
+
+	"sluice/bench/figures"
+	"sluice/bench/load"
+	"sluice/gpu/cpu"
+	"sluice/kernels/simd"
+)
+
+const (
+	openShare       = .8  // of the greatest throughput: the rate of the open loop
+	openConnections = 200 // more than there are requests under way, unless the service falls behind
+)
+
+// ServeOptions says what Serve measures.
+type ServeOptions struct {
+	Model       string        // folder of the model that ours serves
+	Precision   cpu.Precision // in which it does
+	BatchTokens int           // that it runs at once
+	Texts       []string      // of the requests to embed
+	Each        int           // of them in a request (default 1)
+	Ours        Service       // embeds
+	Peers       []Service     // embed the same texts
+	Search      *Service      // ours again; nil: searches are not measured
+	Connections []int         // of the closed loops; the last saturates (default 1, 8, 64)
+	Rounds      int           // turns of each service at each load (default 5)
+	Turn        time.Duration // of one turn (default 2 s)
+	Warmup      time.Duration // before each turn (default 300 ms)
+	Log         io.Writer
+}
+
+func (o *ServeOptions) setDefaults() {
+	o.Each = max(o.Each, 1)
+	if o.Connections == nil {
+		o.Connections = []int{1, 8, 64}
+	}
+	if o.Rounds <= 0 {
+		o.Rounds = 5
+	}
+	if o.Turn <= 0 {
+		o.Turn = 2 * time.Second
+	}
+	if o.Warmup <= 0 {
+		o.Warmup = 300 * time.Millisecond
+	}
+	if o.Log == nil {
+		o.Log = io.Discard
+	}
+}
+
+// Serve measures a daemon in closed loops and in an open one, the peers and the
+// bare engine in between, turn by turn. The caller sets the file's Command.
+//
+// Figures of a service s at an endpoint e (embed, search) under load l (c8: a
+// closed loop of 8 connections; load80: an open loop at 80 % of the throughput
+// of the last closed one): s.e.l.p50_ms, p90, p95, p99, p99_9, max;
+// requests_per_s and cpu_ms (of a request), medians over the rounds; rss_mb.
+// Figures named ratio have .min and .max of the rounds beside their median:
+// ratio.embed.l.requests_per_s.ours_to_peer and ratio.embed.l.p95.ours_to_peer,
+// ratio.tokens_per_s.ours_to_engine at the last closed loop, and
+// ratio.load80.p99_to_batch; so has overhead.p50_us, what a request takes
+// longer at one connection than the model itself does.
+func Serve(ctx context.Context, o ServeOptions) (file figures.File, err error) {
+	o.setDefaults()
+	engine, err := newEngine(o.Model, o.Precision, o.Texts, o.BatchTokens)
+	if err != nil {
+		return file, err
+	}
+	defer func() { err = errors.Join(err, engine.Close()) }()
+	m := &serveRun{o, map[string]float64{"tokens_per_text": engine.tokens}}
+	file.Commit, file.Environment, file.Figures = figures.Commit(ctx), figures.Local(simd.Best().Level), m.out
+	if err := m.endpoint(ctx, "embed", engine, append([]Service{o.Ours}, o.Peers...)); err != nil {
+		return file, err
+	}
+	if o.Search != nil {
+		err = m.endpoint(ctx, "search", nil, []Service{*o.Search})
+	}
+	return file, err
+}
+
+// serveRun is one Serve.
+type serveRun struct {
+	ServeOptions
+	out map[string]float64
+}
+
+// endpoint puts all loads on services that do the same, ours first. engine may
+// be nil.
+func (m *serveRun) endpoint(ctx context.Context, name string, engine *engine, services []Service) error {
+	var busiest float64
+	for _, n := range m.Connections {
+		rate, err := m.closed(ctx, name, n, engine, services)
+		if err != nil {
+			return err
+		}
+		busiest = rate
+	}
+	return m.open(ctx, name, openShare*busiest, engine, services[0])
+}
+
+// closed measures services, and the engine after the first of them, in closed
+// loops of n connections. It returns the requests a second of ours.
+func (m *serveRun) closed(ctx context.Context, endpoint string, n int, engine *engine, services []Service) (float64, error) {
+	rounds, bare := make([][]served, len(services)), []called(nil)
+	for range m.Rounds {
+		for i, s := range services {
+			t, err := s.run(ctx, load.Options{Connections: n, Duration: m.Turn, Warmup: m.Warmup})
+			if err != nil {
+				return 0, err
+			}
+			rounds[i] = append(rounds[i], t)
+		}
+		if engine != nil {
+			c, err := engine.run(ctx, n > 1, m.Turn)
+			if err != nil {
+				return 0, err
+			}
+			bare = append(bare, c)
+		}
+	}
+	m.reportClosed(fmt.Sprintf("%s.c%d", endpoint, n), services, rounds)
+	if engine != nil {
+		m.compareEngine(n, engine.tokens, rounds[0], bare)
+	}
+	return median(perRound(rounds[0], load.Result.Rate)), nil
+}
+
+func (m *serveRun) reportClosed(place string, services []Service, rounds [][]served) {
+	for i, s := range services {
+		m.report(s.Name+"."+place, rounds[i])
+	}
+	for i, peer := range services[1:] {
+		m.compare(place, peer.Name, rounds[0], rounds[i+1])
+	}
+}
+
+// open measures a service at a rate, and the engine's batches.
+func (m *serveRun) open(ctx context.Context, endpoint string, rate float64, engine *engine, s Service) error {
+	var turns []served
+	var ratios []float64
+	for round := range m.Rounds {
+		t, err := s.run(ctx, load.Options{Connections: openConnections, Rate: rate, Seed: uint64(round), Duration: m.Turn, Warmup: m.Warmup})
+		if err != nil {
+			return err
+		}
+		turns = append(turns, t)
+		if engine == nil {
+			continue
+		}
+		batch, err := engine.run(ctx, true, m.Turn/4)
+		if err != nil {
+			return err
+		}
+		ratios = append(ratios, t.Latency.Quantile(.99).Seconds()/batch.latency.Quantile(.5).Seconds())
+	}
+	m.report(s.Name+"."+endpoint+".load80", turns)
+	late := merged(turns, func(r load.Result) load.Histogram { return r.Late })
+	m.out["generator."+endpoint+".late_p99_us"] = microseconds(late.Quantile(.99))
+	if engine != nil {
+		m.spread("ratio.load80.p99_to_batch", ratios)
+	}
+	return nil
+}
+
+// report records the figures of a service under a load.
+func (m *serveRun) report(name string, turns []served) {
+	latency := merged(turns, func(r load.Result) load.Histogram { return r.Latency })
+	for _, q := range []struct {
+		name string
+		of   float64
+	}{{"p50", .5}, {"p90", .9}, {"p95", .95}, {"p99", .99}, {"p99_9", .999}} {
+		m.out[name+"."+q.name+"_ms"] = milliseconds(latency.Quantile(q.of))
+	}
+	m.out[name+".max_ms"] = milliseconds(latency.Max())
+	rates := perRound(turns, load.Result.Rate)
+	m.out[name+".requests_per_s"] = median(rates)
+	m.out[name+".cpu_ms"] = median(each(turns, func(t served) float64 { return milliseconds(t.usage.CPU) / float64(t.Sent) }))
+	m.out[name+".rss_mb"] = slices.Max(each(turns, func(t served) float64 { return float64(t.usage.Resident) / (1 << 20) }))
+	fmt.Fprintf(m.Log, "%-45s %8.0f requests/s (%.0f to %.0f)  p50 %.2f  p95 %.2f  p99 %.2f  max %.1f ms  %.2f CPU ms each  %.0f MB\n",
+		name, median(rates), slices.Min(rates), slices.Max(rates), milliseconds(latency.Quantile(.5)), milliseconds(latency.Quantile(.95)),
+		milliseconds(latency.Quantile(.99)), milliseconds(latency.Max()), m.out[name+".cpu_ms"], m.out[name+".rss_mb"])
+}
+
+// compare records ours beside a peer.
+func (m *serveRun) compare(place, peer string, ours, theirs []served) {
+	p95 := func(r load.Result) float64 { return r.Latency.Quantile(.95).Seconds() }
+	to := "." + m.Ours.Name + "_to_" + peer
+	m.spread("ratio."+place+".requests_per_s"+to, quotients(perRound(ours, load.Result.Rate), perRound(theirs, load.Result.Rate)))
+	m.spread("ratio."+place+".p95"+to, quotients(perRound(ours, p95), perRound(theirs, p95)))
+}
+
+// compareEngine records ours beside the bare engine: the latency at one
+// connection, the throughput at the last closed loop.
+func (m *serveRun) compareEngine(connections int, tokensPerText float64, ours []served, engine []called) {
+	if connections == 1 {
+		m.spread("overhead.p50_us", differences(ours, engine))
+		m.out["engine.single.p50_ms"] = milliseconds(latencies(engine).Quantile(.5))
+		return
+	}
+	var theirs []float64
+	for _, c := range engine {
+		theirs = append(theirs, c.tokensPerSec)
+	}
+	tokens := each(ours, func(t served) float64 { return t.Rate() * float64(m.Each) * tokensPerText })
+	m.out["engine.tokens_per_s"], m.out["engine.batch_ms"] = median(theirs), milliseconds(latencies(engine).Quantile(.5))
+	m.out[m.Ours.Name+".embed.tokens_per_s"] = median(tokens)
+	m.spread("ratio.tokens_per_s."+m.Ours.Name+"_to_engine", quotients(tokens, theirs))
+}
+
+// spread records the median of the rounds, and beside it their least and greatest.
+func (m *serveRun) spread(name string, values []float64) {
+	m.out[name], m.out[name+".min"], m.out[name+".max"] = median(values), slices.Min(values), slices.Max(values)
+	fmt.Fprintf(m.Log, "%-60s %.3g (%.3g to %.3g)\n", name, m.out[name], m.out[name+".min"], m.out[name+".max"])
+}
+
+// differences are ours less the engine's median latency, in µs, by round.
+func differences(ours []served, engine []called) (d []float64) {
+	for i, t := range ours {
+		d = append(d, microseconds(t.Latency.Quantile(.5)-engine[i].latency.Quantile(.5)))
+	}
+	return d
+}
+
+func latencies(turns []called) load.Histogram {
+	h := load.NewHistogram()
+	for _, c := range turns {
+		h.Merge(c.latency)
+	}
+	return h
+}
+
+func merged(turns []served, of func(load.Result) load.Histogram) load.Histogram {
+	h := load.NewHistogram()
+	for _, t := range turns {
+		h.Merge(of(t.Result))
+	}
+	return h
+}
+
+func perRound(turns []served, f func(load.Result) float64) []float64 {
+	return each(turns, func(t served) float64 { return f(t.Result) })
+}
+
+func each(turns []served, f func(served) float64) (all []float64) {
+	for _, t := range turns {
+		all = append(all, f(t))
+	}
+	return all
+}
+
+func milliseconds(d time.Duration) float64 { return d.Seconds() * 1e3 }
+func microseconds(d time.Duration) float64 { return d.Seconds() * 1e6 }

@@ -1,0 +1,140 @@
+package main
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"syscall"
+	"time"
+
+	"go.yaml.in/yaml/v3"
+
+	"sluice/client"
+	"sluice/eval"
+)
+
+// benchDaemon is a daemon in a process of its own, so that what it uses is not
+// mixed with what the load generator does: default settings, a temporary
+// directory, tokens signed with a secret made for the occasion.
+type benchDaemon struct {
+	url     string
+	secret  signer
+	dir     string
+	command *exec.Cmd
+	ended   chan struct{}
+}
+
+// startBenchDaemon returns when the daemon is ready.
+func startBenchDaemon(ctx context.Context, dataset *eval.Dataset, c benchServeCommand) (*benchDaemon, error) {
+	dir, err := os.MkdirTemp("", "sluice-bench-")
+	if err != nil {
+		return nil, err
+	}
+	d := &benchDaemon{dir: dir, secret: signer(rand.Text() + rand.Text()), ended: make(chan struct{})}
+	if err := d.start(ctx, dataset, c); err != nil {
+		return nil, errors.Join(err, os.RemoveAll(dir))
+	}
+	if err := d.await(ctx); err != nil {
+		return nil, errors.Join(err, d.stop())
+	}
+	return d, nil
+}
+
+func (d *benchDaemon) start(ctx context.Context, dataset *eval.Dataset, c benchServeCommand) error {
+	address, err := freeAddress()
+	if err != nil {
+		return err
+	}
+	d.url = "http://" + address
+	if err := d.configure(address, dataset, c); err != nil {
+		return err
+	}
+	self, err := os.Executable()
+	if err != nil {
+		return err
+	}
+	log, err := os.Create(d.path("log"))
+	if err != nil {
+		return err
+	}
+	defer log.Close()
+	d.command = exec.CommandContext(ctx, self, "serve", "--config", d.path("sluice.yaml"))
+	d.command.Stderr = log
+	d.command.Cancel = func() error { return d.command.Process.Signal(syscall.SIGTERM) }
+	if err := d.command.Start(); err != nil {
+		return fmt.Errorf("starting the daemon: %w", err)
+	}
+	go func() {
+		defer close(d.ended)
+		_ = d.command.Wait() // stop looks at the state
+	}()
+	return nil
+}
+
+func (d *benchDaemon) path(name string) string { return filepath.Join(d.dir, name) }
+
+// freeAddress is one that nobody listens on now.
+func freeAddress() (string, error) {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return "", err
+	}
+	return listener.Addr().String(), listener.Close()
+}
+
+func (d *benchDaemon) configure(address string, dataset *eval.Dataset, c benchServeCommand) error {
+	if err := os.WriteFile(d.path("secret"), d.secret, 0o600); err != nil {
+		return err
+	}
+	settings, err := yaml.Marshal(map[string]any{
+		"listen": address, "admin_listen": "off", "data": d.path("data"), "policies": dataset.Policies,
+		"model": c.Model, "precision": c.Precision, "limits": map[string]any{"connections": max(c.Idle, 4096)},
+		"auth": map[string]any{"jwt": map[string]any{
+			"issuer": evalIssuer, "audience": evalAudience,
+			"keys":   []map[string]string{{"id": "eval", "algorithm": "HS256", "file": d.path("secret")}},
+			"claims": map[string]any{"attributes": attributeNames(dataset)},
+		}},
+	})
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(d.path("sluice.yaml"), settings, 0o600)
+}
+
+// await polls until the daemon says that it is ready.
+func (d *benchDaemon) await(ctx context.Context) error {
+	api, err := client.New(d.url, client.WithRetries(0))
+	if err != nil {
+		return err
+	}
+	defer api.CloseIdle()
+	for {
+		if api.Ready(ctx) == nil {
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-d.ended:
+			log, err := os.ReadFile(d.path("log"))
+			return errors.Join(fmt.Errorf("the daemon does not start; it said:\n%s", log), err)
+		case <-time.After(50 * time.Millisecond):
+		}
+	}
+}
+
+// stop ends the daemon and removes its directory.
+func (d *benchDaemon) stop() error {
+	_ = d.command.Process.Signal(syscall.SIGTERM) // it may have ended
+	<-d.ended
+	var err error
+	if !d.command.ProcessState.Success() {
+		err = fmt.Errorf("the daemon ended with %v", d.command.ProcessState)
+	}
+	return errors.Join(err, os.RemoveAll(d.dir))
+}

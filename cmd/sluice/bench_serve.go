@@ -1,0 +1,230 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"time"
+
+	"sluice/bench"
+	"sluice/bench/figures"
+	"sluice/client"
+	"sluice/eval"
+	"sluice/gpu/cpu"
+)
+
+const benchResults = 10 // of a search
+
+type benchServeCommand struct {
+	Self        bool          `xor:"who" required:"" help:"Start a daemon of its own with default settings, and ingest the data set."`
+	Server      string        `xor:"who" required:"" help:"Address of a running daemon that has the data set (see 'sluice eval run --ingest')."`
+	Null        bool          `xor:"who" required:"" help:"Measure the load generator itself, against a server that does nothing."`
+	Secret      string        `type:"existingfile" help:"With --server: the HS256 secret the daemon trusts for issuer sluice-eval, audience sluice, key id eval."`
+	PID         int           `name:"pid" help:"With --server: the daemon's process on this machine, for its CPU time and memory."`
+	Dataset     string        `type:"existingdir" default:"eval/testdata/grounded-access" help:"Its questions are searched for, each as its principal; its documents' words are embedded."`
+	Model       string        `default:"all-minilm-l6-v2" help:"The model that the daemon serves: a name that 'sluice model pull' knows, or a directory."`
+	Precision   string        `default:"auto" enum:"auto,f32,bf16,int8" help:"Arithmetic of the model."`
+	Words       int           `default:"24" help:"Words of a text to embed."`
+	Each        int           `default:"1" help:"Texts of a request."`
+	Encoding    string        `default:"base64" enum:"float,base64" help:"Form of the vectors in the answers."`
+	Connections []int         `default:"1,8,64" help:"Of the closed loops; the last should saturate the daemon."`
+	Idle        int           `help:"Open so many idle connections first, and see what they cost."`
+	Rounds      int           `default:"5" help:"Turns of each server at each load."`
+	Turn        time.Duration `default:"2s" help:"Length of one turn."`
+	Peers       bool          `help:"Run the servers of bench/peers too ('make bench-peers' sets them up)."`
+	Engines     []string      `help:"With --peers: only these, for example infinity_torch_bf16."`
+	Python      string        `default:".peers/serve/bin/python" help:"With --peers: the Python that has bench/peers/serve-requirements.txt."`
+	JSON        string        `name:"json" type:"path" help:"File for the figures."`
+}
+
+func (c benchServeCommand) Run(ctx context.Context) error {
+	measure := c.measure
+	if c.Null {
+		measure = c.null
+	}
+	file, err := measure(ctx)
+	if err != nil || c.JSON == "" {
+		return err
+	}
+	file.Command = commandLine()
+	return file.Write(c.JSON)
+}
+
+func (c benchServeCommand) null(ctx context.Context) (figures.File, error) {
+	return bench.Null(ctx, bench.NullOptions{Connections: c.Connections, Turn: c.Turn, Rounds: c.Rounds, Log: os.Stdout})
+}
+
+func (c benchServeCommand) measure(ctx context.Context) (file figures.File, err error) {
+	dataset, err := eval.Load(c.Dataset)
+	if err != nil {
+		return file, err
+	}
+	d, stop, err := c.daemon(ctx, dataset)
+	if err != nil {
+		return file, err
+	}
+	defer func() { err = errors.Join(err, stop()) }()
+	if c.Self {
+		if err := d.ingest(ctx, dataset); err != nil {
+			return file, err
+		}
+	}
+	o, end, err := c.options(ctx, d, dataset)
+	if err != nil {
+		return file, err
+	}
+	defer func() { err = errors.Join(err, end()) }()
+	return c.serve(ctx, o)
+}
+
+// serve opens the idle connections before anything else has made the daemon grow.
+func (c benchServeCommand) serve(ctx context.Context, o bench.ServeOptions) (figures.File, error) {
+	idle := map[string]float64{}
+	if c.Idle > 0 {
+		if err := bench.Idle(ctx, o.Ours, c.Idle, idle); err != nil {
+			return figures.File{}, err
+		}
+		fmt.Printf("%d idle connections: %.0f MB, %.0f MB more than before\n", c.Idle, idle["idle.rss_mb"], idle["idle.growth_mb"])
+	}
+	file, err := bench.Serve(ctx, o)
+	for name, value := range idle {
+		file.Figures[name] = value
+	}
+	return file, err
+}
+
+// target is a daemon to measure.
+type target struct {
+	url    string
+	secret signer
+	pid    int
+}
+
+func (c benchServeCommand) daemon(ctx context.Context, dataset *eval.Dataset) (target, func() error, error) {
+	if c.Self {
+		d, err := startBenchDaemon(ctx, dataset, c)
+		if err != nil {
+			return target{}, nil, err
+		}
+		return target{d.url, d.secret, d.command.Process.Pid}, d.stop, nil
+	}
+	if c.Secret == "" {
+		return target{}, nil, errors.New("--server needs --secret: the load asks as many principals")
+	}
+	secret, err := os.ReadFile(c.Secret)
+	return target{strings.TrimSuffix(c.Server, "/"), secret, c.PID}, func() error { return nil }, err
+}
+
+func (t target) ingest(ctx context.Context, dataset *eval.Dataset) error {
+	for _, tenant := range dataset.Tenants() {
+		token, err := t.secret.token(ctx, eval.Principal{Name: "bench", Tenant: tenant, Roles: []string{"admin"}})
+		if err != nil {
+			return err
+		}
+		api, err := client.New(t.url, client.WithToken(token))
+		if err != nil {
+			return err
+		}
+		defer api.CloseIdle()
+		if _, err := api.CreateCollection(ctx, dataset.Name, client.CollectionSettings{}); err != nil {
+			return err
+		}
+		out := &outcome{count: map[string]int{}}
+		err = api.Ingest(ctx, dataset.Name, dataset.Current(tenant), func(r client.WriteResult) error {
+			out.add(r)
+			return nil
+		})
+		if err := errors.Join(err, out.err()); err != nil {
+			return fmt.Errorf("ingesting the data set: %w", err)
+		}
+	}
+	return nil
+}
+
+// options starts the peers, which end ends.
+func (c benchServeCommand) options(ctx context.Context, t target, dataset *eval.Dataset) (o bench.ServeOptions, end func() error, err error) {
+	dir, err := modelDir(ctx, c.Model)
+	if err != nil {
+		return o, nil, err
+	}
+	o = bench.ServeOptions{
+		Model: dir, Precision: cpu.Precision(c.Precision), BatchTokens: 1024, Each: c.Each, Texts: excerpts(dataset, c.Words),
+		Connections: c.Connections, Rounds: c.Rounds, Turn: c.Turn, Log: os.Stdout,
+	}
+	if o.Ours, err = c.embedding(ctx, t, dataset, o.Texts, filepath.Base(dir)); err != nil {
+		return o, nil, err
+	}
+	if o.Search, err = c.searching(ctx, t, dataset); err != nil {
+		return o, nil, err
+	}
+	o.Peers, end, err = c.peers(ctx, dir, o.Texts)
+	return o, end, err
+}
+
+// excerpts are consecutive runs of so many words of the documents.
+func excerpts(dataset *eval.Dataset, words int) (texts []string) {
+	for _, d := range dataset.Documents {
+		for all := strings.Fields(d.Text); len(all) >= words; all = all[words:] {
+			texts = append(texts, strings.Join(all[:words], " "))
+		}
+	}
+	return texts
+}
+
+func (c benchServeCommand) embedding(ctx context.Context, t target, dataset *eval.Dataset, texts []string, model string) (bench.Service, error) {
+	token, err := t.secret.token(ctx, dataset.Principals[0])
+	if err != nil {
+		return bench.Service{}, err
+	}
+	return bench.NewService("sluice", t.url+"/v1/embeddings", t.pid, c.calls(token, model, texts))
+}
+
+// calls are embedding requests of the texts in turn.
+func (c benchServeCommand) calls(token, model string, texts []string) (calls []bench.Call) {
+	for ; len(texts) >= c.Each; texts = texts[c.Each:] {
+		calls = append(calls, bench.Call{Token: token, Body: client.EmbeddingRequest{
+			Input: client.Inputs{Texts: texts[:c.Each]}, Model: model, EncodingFormat: c.Encoding,
+		}})
+	}
+	return calls
+}
+
+func (c benchServeCommand) searching(ctx context.Context, t target, dataset *eval.Dataset) (*bench.Service, error) {
+	tokens := map[string]string{}
+	for _, p := range dataset.Principals {
+		token, err := t.secret.token(ctx, p)
+		if err != nil {
+			return nil, err
+		}
+		tokens[p.Name] = token
+	}
+	var calls []bench.Call
+	for _, one := range dataset.Cases {
+		calls = append(calls, bench.Call{Token: tokens[one.Principal], Body: client.SearchRequest{Query: one.Query, K: benchResults}})
+	}
+	s, err := bench.NewService("sluice", t.url+"/v1/collections/"+dataset.Name+"/search", t.pid, calls)
+	return &s, err
+}
+
+func (c benchServeCommand) peers(ctx context.Context, dir string, texts []string) (services []bench.Service, end func() error, err error) {
+	if !c.Peers {
+		return nil, func() error { return nil }, nil
+	}
+	peers := bench.Peers{Python: c.Python, Script: filepath.Join("bench", "peers", "serve.py"), Names: c.Engines}
+	servers, closer, err := peers.Servers(ctx, dir, runtime.GOMAXPROCS(0))
+	if err != nil {
+		return nil, nil, err
+	}
+	for _, s := range servers {
+		service, err := bench.NewService(s.Name, s.URL, s.PID, c.calls("", "peer", texts))
+		if err != nil {
+			return nil, nil, errors.Join(err, closer.Close())
+		}
+		services = append(services, service)
+	}
+	return services, closer.Close, nil
+}

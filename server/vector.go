@@ -1,0 +1,109 @@
+package server
+
+import (
+	"encoding/base64"
+	"encoding/binary"
+	"math"
+	"strconv"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"sluice/client"
+	"sluice/gpu"
+)
+
+// Answers that are vectors are most of what an embedding request costs beside
+// the model, so they are written here number by number; package client declares
+// their form, and a test holds the two together.
+
+// numberBytes is about what a number of a vector takes.
+const numberBytes = 12
+
+// appendVector appends the numbers, each with as many digits as tell it from
+// all other float32.
+func appendVector(dst []byte, v []float32) []byte {
+	dst = append(dst, '[')
+	for i, x := range v {
+		if i > 0 {
+			dst = append(dst, ',')
+		}
+		dst = appendNumber(dst, x)
+	}
+	return append(dst, ']')
+}
+
+func appendNumber(dst []byte, x float32) []byte {
+	format, size := byte('f'), math.Abs(float64(x))
+	if size != 0 && (size < 1e-6 || size >= 1e21) {
+		format = 'e'
+	}
+	return strconv.AppendFloat(dst, float64(x), format, -1, 32)
+}
+
+// appendBytes appends the vector's little-endian bytes as a string.
+func appendBytes(dst []byte, v []float32) []byte {
+	raw := make([]byte, 0, 4*len(v))
+	for _, x := range v {
+		raw = binary.LittleEndian.AppendUint32(raw, math.Float32bits(x))
+	}
+	dst = append(dst, '"')
+	dst = base64.StdEncoding.AppendEncode(dst, raw)
+	return append(dst, '"')
+}
+
+// appendVectors is a list of the embeddings' vectors.
+func appendVectors(embeddings []gpu.Embedding) []byte {
+	dst := roomFor(embeddings)
+	dst = append(dst, '[')
+	for i, e := range embeddings {
+		if i > 0 {
+			dst = append(dst, ',')
+		}
+		dst = appendVector(dst, e.Vector)
+	}
+	return append(dst, "]\n"...)
+}
+
+func roomFor(embeddings []gpu.Embedding) []byte {
+	const around = 128 // a vector, or all of them
+	numbers := 0
+	for _, e := range embeddings {
+		numbers += len(e.Vector)
+	}
+	return make([]byte, 0, numbers*numberBytes+(len(embeddings)+1)*around)
+}
+
+// appendEmbeddingResponse is a client.EmbeddingResponse.
+func appendEmbeddingResponse(embeddings []gpu.Embedding, body client.EmbeddingRequest) ([]byte, error) {
+	tokens := 0
+	dst := append(roomFor(embeddings), `{"object":"list","data":[`...)
+	for i, e := range embeddings {
+		if i > 0 {
+			dst = append(dst, ',')
+		}
+		dst = appendEmbedding(dst, i, e, body.EncodingFormat == "base64")
+		tokens += e.Tokens
+	}
+	dst, err := jsontext.AppendQuote(append(dst, `],"model":`...), body.Model)
+	dst = append(dst, `,"usage":{"prompt_tokens":`...)
+	dst = strconv.AppendInt(dst, int64(tokens), 10)
+	dst = append(dst, `,"total_tokens":`...)
+	dst = strconv.AppendInt(dst, int64(tokens), 10)
+	return append(dst, "}}\n"...), err
+}
+
+// appendEmbedding is a client.Embedding.
+func appendEmbedding(dst []byte, index int, e gpu.Embedding, bytes bool) []byte {
+	dst = append(dst, `{"object":"embedding","index":`...)
+	dst = strconv.AppendInt(dst, int64(index), 10)
+	dst = append(dst, `,"embedding":`...)
+	if bytes {
+		dst = appendBytes(dst, e.Vector)
+	} else {
+		dst = appendVector(dst, e.Vector)
+	}
+	if e.Truncated {
+		dst = append(dst, `,"truncated":true`...)
+	}
+	return append(dst, '}')
+}
