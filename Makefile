@@ -1,5 +1,5 @@
 # Two commands do everything on a fresh machine: `make run` and `make test`.
-.PHONY: run test clients peers bench bench-peers lint build clean help vulncheck cross
+.PHONY: run test clients peers bench bench-peers lint build clean help vulncheck cross gorgonia-cuda
 
 GO    ?= go
 CACHE ?= $(if $(SLUICE_CACHE),$(SLUICE_CACHE),$(HOME)/.cache/sluice)
@@ -58,6 +58,13 @@ cross: ## The plain path builds where there are no assembly kernels
 
 vulncheck: ## Known vulnerabilities (needs the vulnerability database)
 	$(GO) run golang.org/x/vuln/cmd/govulncheck@v1.1.4 ./...
+
+# Needs cgo, CUDA up to 12.9 and cuDNN 8 with their headers (gorgonia.org/cu does not compile on CUDA 13), and, already to start, a
+# driver with a device: without one cu ends the process. No part of CI, and not measured: it is here for whoever wants to try
+# Gorgonia's kernels. Two tests are of the machine that this build does without.
+gorgonia-cuda: ## bin/sluice-gorgonia-cuda, whose device gorgonia runs on an NVIDIA GPU
+	CGO_ENABLED=1 $(GO) test -tags cuda -skip 'Panics|Contexts' ./gpu/graph
+	CGO_ENABLED=1 $(GO) build -trimpath -tags cuda -ldflags "-X main.commit=$(COMMIT)" -o bin/sluice-gorgonia-cuda ./cmd/sluice
 
 clean: ## Remove what was built here
 	rm -rf bin

@@ -35,7 +35,7 @@ type Device struct {
 
 var _ gpu.Device = (*Device)(nil)
 
-// New prepares a device for m, which it does not need afterwards.
+// New prepares a device for m, whose numbers it shares.
 func New(m *model.Model) *Device {
 	d := &Device{config: m.Config, dimensions: m.Dimensions(), weights: newWeights(m)}
 	if m.Classifier != nil {

@@ -7,6 +7,7 @@ import (
 	"fmt"
 
 	"gorgonia.org/gorgonia"
+	"gorgonia.org/tensor"
 )
 
 // evaluate computes what roots are worth. It stands in for Gorgonia's machines,
@@ -38,7 +39,11 @@ func evaluate(ctx context.Context, g *gorgonia.ExprGraph, roots []*gorgonia.Node
 			}
 		}
 	}
-	return numbers(roots, values), nil
+	var all [][]float32
+	for _, n := range roots {
+		all = append(all, values[n.ID()].Data().([]float32))
+	}
+	return all, nil
 }
 
 // value is n's own, or what its operation makes of its operands' values.
@@ -60,9 +65,12 @@ func operands(g *gorgonia.ExprGraph, n *gorgonia.Node) (ids []int64) {
 	return ids
 }
 
-func numbers(roots []*gorgonia.Node, values map[int64]gorgonia.Value) (all [][]float32) {
-	for _, n := range roots {
-		all = append(all, values[n.ID()].Data().([]float32))
+// transposed lends x, which only says that it is transposed: what multiplies
+// takes the numbers as they lie.
+func transposed(x []float32, rows, columns int) *tensor.Dense {
+	t := matrix(x, rows, columns)
+	if err := t.T(); err != nil {
+		panic(err) // a matrix can be transposed
 	}
-	return all
+	return t
 }

@@ -73,17 +73,12 @@ func newLayer(l model.Layer, a model.Attention) layer {
 	}
 }
 
-// newAffine only says that the weight is transposed: what multiplies takes it
-// as it lies. A map that the model lacks has no weight.
+// newAffine is empty where the model has no such map.
 func newAffine(d model.Dense) affine {
 	if d.Out == 0 {
 		return affine{}
 	}
-	weight := matrix(d.Weight, d.Out, d.In)
-	if err := weight.T(); err != nil {
-		panic(err) // a matrix can be transposed
-	}
-	return affine{weight, matrix(d.Bias, 1, d.Out)}
+	return affine{transposed(d.Weight, d.Out, d.In), matrix(d.Bias, 1, d.Out)}
 }
 
 func newNorm(n model.Norm) norm {
