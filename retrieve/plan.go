@@ -43,6 +43,8 @@ const (
 
 	denseWeight   = 1
 	lexicalWeight = 0.5
+
+	lateLexicalWeight = 0.4
 )
 
 // Bounds of a request's K.
@@ -64,9 +66,11 @@ type Plan struct {
 	DenseWeight   float64 `json:"dense_weight,omitempty"`
 	LexicalWeight float64 `json:"lexical_weight,omitempty"`
 	Codes         string  `json:"codes,omitempty"` // what late interaction works on
-	Model         string  `json:"model,omitempty"`
-	Reranker      string  `json:"reranker,omitempty"`
-	Analyzer      string  `json:"analyzer,omitempty"`
+	// The lexical leg's weight beside late interaction's, which is 1.
+	LateLexicalWeight float64 `json:"late_lexical_weight,omitempty"`
+	Model             string  `json:"model,omitempty"`
+	Reranker          string  `json:"reranker,omitempty"`
+	Analyzer          string  `json:"analyzer,omitempty"`
 }
 
 // models are the digests of those that a plan may need; no reranker is "".
@@ -92,7 +96,7 @@ func newPlan(r Request, m models, analyzer string) (Plan, error) {
 		p.DenseWeight, p.LexicalWeight = denseWeight, lexicalWeight
 	}
 	if p.Strategy == HybridLate {
-		p.Codes = late.Format
+		p.Codes, p.LateLexicalWeight = late.Format, lateLexicalWeight
 	}
 	if p.Strategy == HybridRerank {
 		p.Reranker = m.reranker
