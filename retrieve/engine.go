@@ -221,7 +221,7 @@ func (q *query) rerank(ctx context.Context, legs []leg, candidates []candidate) 
 	}
 	switch q.plan.Strategy {
 	case HybridLate, Late:
-		return q.late(ctx, pool)
+		return q.late(ctx, legs[1], pool)
 	case HybridRerank:
 		return q.crossEncode(ctx, pool)
 	}

@@ -1,7 +1,6 @@
 package retrieve
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -14,11 +13,12 @@ import (
 // errEncoding marks token codes that could not be made.
 var errEncoding = errors.New("passages could not be encoded")
 
-// late ranks the pool by late interaction: the mean over the query's tokens of
-// the best match among the passage's. Equal scores stay in the order they were
-// in. Where the query or a passage cannot be encoded the order stays too, and
-// the answer says so.
-func (q *query) late(ctx context.Context, pool []candidate) ([]candidate, error) {
+// late ranks the pool by late interaction, the mean over the query's tokens of
+// the best match among the passage's, and in a hybrid plan a share of the lexical
+// leg: meaning alone does not tell a rare word of the query from one that all
+// passages have. Both are standardised. Where the query or a passage cannot be
+// encoded the order stays, and the answer says so.
+func (q *query) late(ctx context.Context, lexical leg, pool []candidate) ([]candidate, error) {
 	if q.given.tokens == nil {
 		return q.withoutLate(pool), nil
 	}
@@ -29,13 +29,16 @@ func (q *query) late(ctx context.Context, pool []candidate) ([]candidate, error)
 	if err != nil {
 		return nil, err
 	}
-	slices.SortStableFunc(scored, func(a, b candidate) int { return cmp.Compare(b.score, a.score) })
-	for i, c := range scored {
-		if q.request.Explain {
+	for i, c := range ranked(scored) {
+		if c.legs != nil {
 			c.legs["late"] = LegRank{Rank: i + 1, Score: c.score}
 		}
 	}
-	return scored, nil
+	if q.plan.LateLexicalWeight == 0 {
+		return scored, nil
+	}
+	lexical.weight = q.plan.LateLexicalWeight
+	return standardScore([]leg{{name: "late", weight: 1}, lexical}, scored), nil
 }
 
 func (q *query) withoutLate(pool []candidate) []candidate {

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -77,10 +78,16 @@ func TestLateInteractionRanksByTheBestMatches(t *testing.T) {
 
 	require.Empty(t, r.Degraded)
 	require.Len(t, r.Results, 25)
+	late, lexical := make([]float64, 25), make([]float64, 25)
 	for i, result := range r.Results {
+		late[i], lexical[i] = result.Legs["late"].Score, result.Legs["lexical"].Score
 		// A code of 64 dimensions is about 1/8 off a match, the mean of three less.
-		require.InDelta(t, exactly(query, result.Text), result.Score, 0.25, result.Text)
-		require.Equal(t, LegRank{Rank: i + 1, Score: result.Score}, result.Legs["late"])
+		require.InDelta(t, exactly(query, result.Text), late[i], 0.25, result.Text)
+		better := func(r Result) bool { return r.Legs["late"].Score > late[i] }
+		require.GreaterOrEqual(t, result.Legs["late"].Rank, 1+count(r.Results, better))
+	}
+	for i, result := range r.Results {
+		require.InDelta(t, standardised(late, i)+0.4*standardised(lexical, i), result.Score, 1e-9)
 	}
 	require.True(t, slices.IsSortedFunc(r.Results, func(a, b Result) int { return cmp.Compare(b.Score, a.Score) }))
 	all := strings.Fields(query)
@@ -93,6 +100,27 @@ func TestLateInteractionRanksByTheBestMatches(t *testing.T) {
 		return n
 	}
 	require.Greater(t, has(r.Results[0].Text), has(r.Results[24].Text))
+}
+
+func count(results []Result, is func(Result) bool) (n int) {
+	for _, r := range results {
+		if is(r) {
+			n++
+		}
+	}
+	return n
+}
+
+// standardised is how many standard deviations xs[i] is above the mean.
+func standardised(xs []float64, i int) float64 {
+	mean, squares := 0.0, 0.0
+	for _, x := range xs {
+		mean += x / float64(len(xs))
+	}
+	for _, x := range xs {
+		squares += (x - mean) * (x - mean)
+	}
+	return (xs[i] - mean) / math.Sqrt(squares/float64(len(xs)))
 }
 
 // Codes from the store, from the model and from the cache give the same answer, to the bit.
@@ -142,7 +170,7 @@ func TestForeignCodesAreNotUsed(t *testing.T) {
 		h.awaitAll()
 
 		r := h.search(person("me"), HybridLate, "tide", 5)
-		require.InDelta(t, 1, r.Results[0].Score, 0.25, what)
+		require.InDelta(t, 1, r.Results[0].Legs["late"].Score, 0.25, what)
 		require.Equal(t, []string{"tide", "harbour and tide"}, h.embedder.taken(), what)
 	}
 }
@@ -243,5 +271,6 @@ func TestAQueryOfSpecialTokensOnly(t *testing.T) {
 
 	r := h.search(person("me"), HybridLate, noToken, 5)
 	require.Equal(t, keysOf(h.search(person("me"), Hybrid, noToken, 5)), keysOf(r))
-	require.Equal(t, -1.0, r.Results[0].Score)
+	require.Equal(t, -1.0, r.Results[0].Legs["late"].Score)
+	require.Zero(t, r.Results[0].Score)
 }

@@ -45,6 +45,8 @@ const (
 
 	denseWeight   = 1
 	lexicalWeight = 0.5
+
+	lateLexicalWeight = 0.4
 )
 
 // Bounds of a request's K.
@@ -67,9 +69,11 @@ type Plan struct {
 	LexicalWeight float64 `json:"lexical_weight,omitempty"`
 	ScanRows      int     `json:"scan_rows,omitempty"` // rows up to which all are scored, without legs
 	Codes         string  `json:"codes,omitempty"`     // what late interaction works on
-	Model         string  `json:"model,omitempty"`
-	Reranker      string  `json:"reranker,omitempty"`
-	Analyzer      string  `json:"analyzer,omitempty"`
+	// The lexical leg's weight beside late interaction's, which is 1.
+	LateLexicalWeight float64 `json:"late_lexical_weight,omitempty"`
+	Model             string  `json:"model,omitempty"`
+	Reranker          string  `json:"reranker,omitempty"`
+	Analyzer          string  `json:"analyzer,omitempty"`
 }
 
 // models are the digests of those that a plan may need, and the kind of the
@@ -114,7 +118,7 @@ func (p *Plan) hybrid(m models, s store.Settings) {
 		p.DenseWeight, p.LexicalWeight = denseWeight, lexicalWeight
 	}
 	if p.Strategy == HybridLate {
-		p.Codes = m.codes.String()
+		p.Codes, p.LateLexicalWeight = m.codes.String(), lateLexicalWeight
 	}
 	if p.Strategy == HybridRerank {
 		p.Reranker = m.reranker

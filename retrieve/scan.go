@@ -22,7 +22,7 @@ func (q *query) scan(ctx context.Context) (found []candidate, whole bool, err er
 	if err := q.embed(ctx); err != nil && q.given.tokens == nil {
 		return nil, true, err
 	}
-	found, err = q.late(ctx, rows)
+	found, err = q.late(ctx, leg{}, rows)
 	return found, true, err
 }
 

@@ -64,6 +64,24 @@ func BenchmarkEmbed(b *testing.B) {
 	}
 }
 
+// BenchmarkFamilies measures four layers of each family at the width of base
+// models, on one worker.
+func BenchmarkFamilies(b *testing.B) {
+	base := model.Config{Hidden: 768, Layers: 4, Heads: 12, Intermediate: 3072, Vocabulary: 1000, Positions: 512}
+	for family := range wide {
+		m := newWide(family, base)
+		for _, p := range []Precision{F32, BF16, Int8} {
+			d := newPrecision(m, 1, p, simd.Best())
+			for _, shape := range [][2]int{{16, 32}, {8, 128}, {2, 512}} {
+				b.Run(fmt.Sprintf("%s/%s/%dx%d", family, p, shape[0], shape[1]), func(b *testing.B) {
+					benchmarkShape(b, d, shape[0], shape[1])
+				})
+			}
+			d.Close()
+		}
+	}
+}
+
 func benchmarkShape(b *testing.B, d *Device, sequences, length int) {
 	batch := benchBatch(sequences, length, d.config.Vocabulary)
 	dst := make([]float32, batch.Len()*d.Dimensions())

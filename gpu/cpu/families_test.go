@@ -17,8 +17,8 @@ import (
 	"sluice/model"
 )
 
-// wide lists what sets the families apart, at widths that meet the fast
-// kernels: the tiny models are too narrow for those.
+// wide lists what sets the families apart. Its models meet the fast kernels; the
+// tiny models are too narrow for those.
 var wide = map[string]func(c *model.Config){
 	"bert": func(*model.Config) {},
 	"bert, tanh": func(c *model.Config) {
@@ -29,25 +29,33 @@ var wide = map[string]func(c *model.Config){
 	},
 	"nomic": func(c *model.Config) {
 		c.Gated, c.Activation = true, model.SiLU
-		c.Attention = attentions(model.Attention{Theta: 1000})
+		everywhere(c, model.Attention{Theta: 1000})
 	},
 	"gte": func(c *model.Config) {
 		c.Gated, c.Types = true, 1
-		c.Attention = attentions(model.Attention{Theta: 20000, Stretch: 1.07})
+		everywhere(c, model.Attention{Theta: 20000, Stretch: 1.07})
 	},
 	"modernbert": func(c *model.Config) {
 		c.Gated, c.PreNorm, c.Types = true, true, 0
-		local := model.Attention{Theta: 10000, Window: 64}
-		c.Attention = []model.Attention{{Theta: 160000}, local, local}
+		everywhere(c, model.Attention{Theta: 10000, Window: 64})
+		c.Attention[0] = model.Attention{Theta: 160000}
 	},
 }
 
-func attentions(a model.Attention) []model.Attention { return []model.Attention{a, a, a} }
+func everywhere(c *model.Config, a model.Attention) {
+	c.Attention = slices.Repeat([]model.Attention{a}, c.Layers)
+}
 
-// newWide makes a model of random weights, one in fifty of them an outlier.
-func newWide(family string, vocabulary int) *model.Model {
-	c := model.Config{Hidden: 128, Layers: 3, Heads: 2, Intermediate: 384, Vocabulary: vocabulary, Positions: 320, Types: 2,
-		Activation: model.GELU, Epsilon: 1e-12, Attention: attentions(model.Attention{})}
+// small is wide enough for the fast kernels.
+func small(vocabulary int) model.Config {
+	return model.Config{Hidden: 128, Layers: 3, Heads: 2, Intermediate: 384, Vocabulary: vocabulary, Positions: 320}
+}
+
+// newWide makes a model of a shape, with random weights, one in fifty of them an
+// outlier.
+func newWide(family string, c model.Config) *model.Model {
+	c.Types, c.Activation, c.Epsilon = 2, model.GELU, 1e-12
+	everywhere(&c, model.Attention{})
 	wide[family](&c)
 	w := weights{rand.New(rand.NewPCG(11, uint64(len(family))))}
 	e := model.Encoder{Word: w.numbers(c.Vocabulary*c.Hidden, 1), Norm: w.norm(c.Hidden)}
@@ -113,7 +121,7 @@ func (w weights) layer(c model.Config, first bool) model.Layer {
 // has instructions for them.
 func eachWide(t *testing.T, precisions []Precision, test func(t *testing.T, m *model.Model, p Precision, kernels *simd.Set)) {
 	for family := range wide {
-		m := newWide(family, 1000)
+		m := newWide(family, small(1000))
 		for _, p := range precisions {
 			for _, kernels := range simd.Supported() {
 				if kernels.Narrow() || kernels.Level == simd.Best().Level {
@@ -198,7 +206,7 @@ func TestFamiliesMemory(t *testing.T) {
 		for p, size := range map[Precision]int{F32: 4, BF16: 2, Int8: 1} {
 			t.Run(fmt.Sprintf("%s/%s", family, p), func(t *testing.T) {
 				before := heap()
-				m := newWide(family, 20_000)
+				m := newWide(family, small(20_000))
 				limit := 1.2 * float64(size*parameters(m))
 				d := openNarrow(t, m, 1, p, simd.Best())
 				m = nil
