@@ -82,6 +82,7 @@ func TestTheSamePassagesAreNoNewVersion(t *testing.T) {
 	again, err = f.into("atlas", other)
 	require.NoError(t, err)
 	require.True(t, again.AccessOnly)
+	identities := map[[32]byte]bool{given().identity(): true}
 	for i, change := range []func(*Document){
 		func(d *Document) { d.Passages[1].Text = "three" },
 		func(d *Document) { d.Passages[0].Vector[2] = 1e-9 },
@@ -93,6 +94,8 @@ func TestTheSamePassagesAreNoNewVersion(t *testing.T) {
 	} {
 		d := given()
 		change(&d)
+		require.NotContains(t, identities, d.identity(), "change %d", i)
+		identities[d.identity()] = true
 		out, err := f.into("atlas", d)
 		require.NoError(t, err)
 		require.EqualValues(t, i+2, out.Version, "change %d", i)

@@ -129,6 +129,23 @@ func TestLateFindsTheBestOfAllOneMayRead(t *testing.T) {
 	}
 }
 
+// The dense leg of a collection of token vectors works on their means, on both sides.
+func TestMeansAreTheDenseVectorsOfTokenVectors(t *testing.T) {
+	random := rand.New(rand.NewPCG(8, 9))
+	h := galleryHouse(t, ownTokens)
+	query, matrix := normals(random, 3*ownMulti), normals(random, 4*ownMulti)
+	h.commit(picture("a", readable(), ownTokens, matrix))
+	h.awaitAll()
+	q := tokensQuery(query, 1)
+	q.Strategy = Dense
+	mean := func(x []float32) []float32 {
+		unit, err := index.Unit(x, ownMulti)
+		require.NoError(t, err)
+		return index.Mean(unit, ownMulti)
+	}
+	require.InDelta(t, ref.Dot(mean(query), mean(matrix)), h.look(person("me"), q).Results[0].Score, 1e-6)
+}
+
 // A picture that is revoked, deleted or replaced while the search is under way
 // is not shown, and where the recheck saw it, its codes were not read.
 func TestAScanObeysTheLatestState(t *testing.T) {
@@ -332,4 +349,19 @@ func TestAnotherModelServesOwnVectors(t *testing.T) {
 	require.NoError(t, err)
 	h.engine = NewEngine(h.store, h.serving, h.embedder)
 	require.Equal(t, []string{"a"}, keysOf(h.look(person("me"), tokensQuery(query, 1))))
+}
+
+// A version that the feed has not brought to the index yet may not be durable:
+// a scan does not show it.
+func TestAScanShowsWhatTheIndexHolds(t *testing.T) {
+	h, f := flakyHouse(t)
+	h.write("a", readable(), "harbour one")
+	h.write("b", readable(), "harbour two")
+	f.applies.Store(true)
+	h.put("a", readable(), "harbour of another version")
+	require.Equal(t, []string{"b"}, keysOf(h.search(person("me"), Late, "harbour", 5)))
+	f.applies.Store(false)
+	h.recovered()
+	h.awaitAll()
+	require.Equal(t, []string{"b", "a"}, keysOf(h.search(person("me"), Late, "harbour two", 5)))
 }

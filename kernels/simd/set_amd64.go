@@ -11,7 +11,7 @@ func accelerated() (sets []*Set) {
 		sets = append(sets, accelerated512()...)
 	}
 	if cpu.X86.HasAVX2 && cpu.X86.HasFMA {
-		sets = append(sets, &Set{Level: "avx2", GELU: ref.GELU, Softmax: ref.Softmax, tile: tile256, maxSim: maxSim256, narrow: portableNarrow()})
+		sets = append(sets, &Set{Level: "avx2", GELU: ref.GELU, Softmax: ref.Softmax, tile: tile256, maxSim: maxSim256, narrow: narrowAVX2()})
 	}
 	return sets
 }
@@ -22,7 +22,7 @@ func accelerated512() (sets []*Set) {
 		sets = append(sets, &Set{Level: level, GELU: gelu512, Softmax: softmax512, tile: tile512, maxSim: maxSim512, narrow: narrow})
 	}
 	if !hasVNNI() {
-		add("avx512", portableNarrow())
+		add("avx512", narrowAVX2())
 		return sets
 	}
 	if cpu.X86.HasAVX512BF16 {
