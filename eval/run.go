@@ -18,6 +18,7 @@ type Options struct {
 	Split      string   // "" for all cases
 	Strategies []string // at least one
 	Ingest     bool     // write the data set first
+	CodeBits   int      // of the collection it is written to; 0: the service's choice
 	Connect    Connector
 	Out        string // directory for run.json, cases.jsonl and report.md; "" for none
 	JSON       string // file for the figures; "" for none

@@ -1,6 +1,7 @@
 package ingest
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -105,14 +106,13 @@ func (w *Writer) known(ctx context.Context, c store.Collection, v *store.Version
 	if err != nil || content.Model != v.Model {
 		return known, err
 	}
-	var codes map[uint32][]byte
+	codes := make([][]byte, len(content.Chunks))
 	if c.Settings.CodeBits > 0 {
-		codes, err = w.store.Codes(ctx, c.ID, rowsOf(content.Record))
+		err = w.store.Codes(ctx, c.ID, rowsOf(content.Record), func(at int, its []byte) { codes[at] = bytes.Clone(its) })
 	}
 	for i, piece := range content.Chunks {
-		its, coded := codes[content.FirstRow+uint32(i)]
-		if coded == (c.Settings.CodeBits > 0) {
-			known[chunk.EmbedText(content.Text, piece)] = embedded{vector: content.Vectors[i*content.Dimensions : (i+1)*content.Dimensions], codes: its}
+		if (codes[i] != nil) == (c.Settings.CodeBits > 0) {
+			known[chunk.EmbedText(content.Text, piece)] = embedded{vector: content.Vectors[i*content.Dimensions : (i+1)*content.Dimensions], codes: codes[i]}
 		}
 	}
 	return known, err

@@ -48,11 +48,10 @@ func TestPassagesBringTheirVectors(t *testing.T) {
 	}, c.Chunks)
 	require.Equal(t, 3, c.Dimensions)
 	require.Equal(t, []float32{1, 0, 0, 1, 0, 0, -1, 0, 0}, c.Vectors, "of length 1")
-	codes, err := f.store.Codes(t.Context(), f.id, rowsOf(c.Record))
-	require.NoError(t, err)
+	codes := f.codes(c)
 	coder := late.NewCoder(late.Kind{Dimensions: 2, Bits: 8})
-	require.Equal(t, coder.Encode([]float32{7, 7, 0, -7}, make([]bool, 2)), codes[c.FirstRow])
-	require.Equal(t, coder.Encode([]float32{-1, -1, 0, 1}, make([]bool, 2)), codes[c.FirstRow+2])
+	require.Equal(t, coder.Encode([]float32{7, 7, 0, -7}, make([]bool, 2)), codes[0])
+	require.Equal(t, coder.Encode([]float32{-1, -1, 0, 1}, make([]bool, 2)), codes[2])
 	require.Contains(t, f.awaiter.epochs, out.Epoch, "it is searchable")
 }
 
@@ -99,6 +98,7 @@ func TestTheSamePassagesAreNoNewVersion(t *testing.T) {
 	again, err = f.into("atlas", other)
 	require.NoError(t, err)
 	require.True(t, again.AccessOnly)
+	identities := map[[32]byte]bool{given().identity(): true}
 	for i, change := range []func(*Document){
 		func(d *Document) { d.Passages[1].Text = "three" },
 		func(d *Document) { d.Passages[0].Vector[2] = 1e-9 },
@@ -110,6 +110,8 @@ func TestTheSamePassagesAreNoNewVersion(t *testing.T) {
 	} {
 		d := given()
 		change(&d)
+		require.NotContains(t, identities, d.identity(), "change %d", i)
+		identities[d.identity()] = true
 		out, err := f.into("atlas", d)
 		require.NoError(t, err)
 		require.EqualValues(t, i+2, out.Version, "change %d", i)

@@ -12,8 +12,8 @@ const (
 )
 
 // codesCache holds token codes that the store does not. Its key is what they
-// were made of, model, format and text, and no more: two who may read the same text get
-// the same codes.
+// were made of, model, format and text, and no more: two who may read the same
+// text get the same codes.
 type codesCache struct{ entries *lru.Cache[[32]byte, []byte] }
 
 func newCodesCache() *codesCache {

@@ -197,7 +197,9 @@ func (h *house) openIndex(c store.Collection, fresh bool) (index.Index, error) {
 	if err != nil {
 		return nil, err
 	}
-	ix, err := local.Open(dir, local.Options{Dimensions: dimensions, Analyzer: analyzer, Model: "bag/1", FS: h.indexFS})
+	ix, err := local.Open(dir, local.Options{
+		Dimensions: c.Settings.Dimensions(dimensions), Analyzer: analyzer, Model: c.Settings.Model("bag/1"), FS: h.indexFS,
+	})
 	if err != nil {
 		return nil, err
 	}
@@ -402,10 +404,10 @@ type meddler struct {
 	coded                                     []uint32
 }
 
-func (m *meddler) Codes(ctx context.Context, collection uint32, rows []uint32) (map[uint32][]byte, error) {
+func (m *meddler) Codes(ctx context.Context, collection uint32, rows []uint32, visit func(int, []byte)) error {
 	once(&m.beforeCodes)
 	m.coded = append(m.coded, rows...)
-	return m.Store.Codes(ctx, collection, rows)
+	return m.Store.Codes(ctx, collection, rows, visit)
 }
 
 func (m *meddler) Records(ctx context.Context, collection uint32, ordinals []uint32) (map[uint32]store.Record, error) {

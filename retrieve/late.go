@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
-	"slices"
 
 	"sluice/gpu"
 )
@@ -46,57 +44,52 @@ func (q *query) withoutLate(pool []candidate) []candidate {
 	return pool
 }
 
-// codesAtOnce is how many passages' token codes are held at a time.
-const codesAtOnce = 64
-
 // matched scores the pool, in its order, without those that are gone meanwhile.
 func (q *query) matched(ctx context.Context, pool []candidate) ([]candidate, error) {
 	tokens, special := q.given.tokens, q.special
 	if special == nil {
 		special = make([]bool, len(tokens)/q.coder.Dimensions)
 	}
-	scorer, scored := q.coder.Query(tokens, special), make([]candidate, 0, len(pool))
-	for part := range slices.Chunk(pool, codesAtOnce) {
-		codes, err := q.codes(ctx, part)
-		if err != nil {
-			return nil, err
-		}
-		for _, c := range part {
-			if score, ok := scorer.Score(codes[c.row]); ok {
-				c.score = float64(score)
-				scored = append(scored, c)
-			}
+	scorer := q.coder.Query(tokens, special)
+	scores, known := make([]float32, len(pool)), make([]bool, len(pool))
+	err := q.eachCodes(ctx, pool, known, func(i int, codes []byte) { scores[i], known[i] = scorer.Score(codes) })
+	scored := make([]candidate, 0, len(pool))
+	for i, c := range pool {
+		if known[i] {
+			c.score = float64(scores[i])
+			scored = append(scored, c)
 		}
 	}
-	return scored, nil
+	return scored, err
 }
 
-// codes returns the token codes of the pool: what the store has of them, and the
-// others made now. Candidates that are gone meanwhile have none.
-func (q *query) codes(ctx context.Context, pool []candidate) (map[uint32][]byte, error) {
-	var stored []uint32
-	for _, c := range pool {
-		if c.coded {
-			stored = append(stored, c.row)
-		}
-	}
-	codes, err := q.engine.store.Codes(ctx, q.at.ID, stored)
-	if err != nil {
-		return nil, fmt.Errorf("reading token codes: %w", err)
-	}
-	maps.DeleteFunc(codes, func(_ uint32, c []byte) bool { return !q.coder.Reads(c) })
-	if q.at.Settings.Brings() {
-		return codes, nil // there is nothing to make others of
-	}
-	return codes, q.encode(ctx, pool, codes)
-}
-
-// encode adds the codes that are not there, from the cache or from the model.
-func (q *query) encode(ctx context.Context, pool []candidate, codes map[uint32][]byte) error {
+// eachCodes visits the token codes of the pool: what the store has of them, then
+// of those that are not known by that, made now. Candidates that are gone
+// meanwhile have none.
+func (q *query) eachCodes(ctx context.Context, pool []candidate, known []bool, visit func(i int, codes []byte)) error {
+	var stored []int
 	var rows []uint32
+	for i, c := range pool {
+		if c.coded {
+			stored, rows = append(stored, i), append(rows, c.row)
+		}
+	}
+	err := q.engine.store.Codes(ctx, q.at.ID, rows, func(at int, codes []byte) { visit(stored[at], codes) })
+	if err != nil {
+		return fmt.Errorf("reading token codes: %w", err)
+	}
+	if q.at.Settings.Brings() {
+		return nil // there is nothing to make others of
+	}
+	return q.encode(ctx, pool, known, visit)
+}
+
+// encode visits the codes of what is not known, from the cache or from the model.
+func (q *query) encode(ctx context.Context, pool []candidate, known []bool, visit func(i int, codes []byte)) error {
+	var missing []int
 	var texts []string
-	for _, c := range pool {
-		if codes[c.row] != nil {
+	for i, c := range pool {
+		if known[i] {
 			continue
 		}
 		content, err := q.shown(ctx, c)
@@ -107,9 +100,11 @@ func (q *query) encode(ctx context.Context, pool []candidate, codes map[uint32][
 			continue
 		}
 		text := passage(content, c.row)
-		if codes[c.row] = q.engine.codes.get(q.plan, text); codes[c.row] == nil {
-			rows, texts = append(rows, c.row), append(texts, text)
+		if codes := q.engine.codes.get(q.plan, text); codes != nil {
+			visit(i, codes)
+			continue
 		}
+		missing, texts = append(missing, i), append(texts, text)
 	}
 	if len(texts) == 0 {
 		return nil
@@ -120,9 +115,10 @@ func (q *query) encode(ctx context.Context, pool []candidate, codes map[uint32][
 	if err != nil {
 		return fmt.Errorf("%w: %w", errEncoding, err)
 	}
-	for i, e := range embedded {
-		codes[rows[i]] = q.coder.Encode(e.TokenVectors, e.Special)
-		q.engine.codes.put(q.plan, texts[i], codes[rows[i]])
+	for at, e := range embedded {
+		codes := q.coder.Encode(e.TokenVectors, e.Special)
+		q.engine.codes.put(q.plan, texts[at], codes)
+		visit(missing[at], codes)
 	}
 	return nil
 }

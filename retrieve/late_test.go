@@ -258,8 +258,8 @@ func TestAnUnreadableStoreIsNoDegradation(t *testing.T) {
 
 type brokenCodes struct{ store.Store }
 
-func (b brokenCodes) Codes(_ context.Context, collection uint32, rows []uint32) (map[uint32][]byte, error) {
-	return nil, errors.Join(errInjected, store.ErrCorrupt)
+func (b brokenCodes) Codes(context.Context, uint32, []uint32, func(int, []byte)) error {
+	return errors.Join(errInjected, store.ErrCorrupt)
 }
 
 // A query of no tokens matches nothing better than anything else.

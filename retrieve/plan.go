@@ -40,7 +40,7 @@ const (
 	lexicalDepth = 100
 	rrfConstant  = 60
 	poolDepth    = 30
-	scanRows     = 10_000
+	scanRows     = 4000
 	lateDepth    = 1000
 
 	denseWeight   = 1

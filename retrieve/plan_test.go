@@ -28,7 +28,7 @@ func TestPlanOfEachStrategy(t *testing.T) {
 		"hybrid-late rrf": `{"strategy":"hybrid-late","k":10,"dense_depth":70,"lexical_depth":100,"fusion":"rrf","rrf_constant":60,` +
 			`"pool_depth":30,"codes":"1bit/1","late_lexical_weight":0.4,"model":"m","analyzer":"english"}`,
 		"late": `{"strategy":"late","k":10,"dense_depth":1000,"lexical_depth":1000,"rrf_constant":60,"pool_depth":2000,` +
-			`"scan_rows":10000,"codes":"1bit/1","model":"m","analyzer":"english"}`,
+			`"scan_rows":4000,"codes":"1bit/1","model":"m","analyzer":"english"}`,
 		"hybrid-rerank": `{"strategy":"hybrid-rerank","k":10,"dense_depth":70,"lexical_depth":100,"fusion":"score","rrf_constant":60,` +
 			`"pool_depth":30,"dense_weight":1,"lexical_weight":0.5,"model":"m","reranker":"x","analyzer":"english"}`,
 	} {

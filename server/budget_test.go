@@ -141,13 +141,14 @@ func TestBodiesOfSearchesAreBounded(t *testing.T) {
 	longest := `"query":"` + strings.Repeat(`\u0041`, retrieve.MaxQueryBytes) + `"`
 	require.Equal(t, 200, search("{"+longest+"}").status)
 	numbers := strings.TrimSuffix(strings.Repeat("-1.2345678e-05,", retrieve.MaxQueryNumbers), ",")
-	require.Equal(t, 200, search("{"+longest+`,"vectors":[[`+numbers+"]]}").status)
-
-	left := d.budget.left.Load() - maxSmallBody
-	d.budget.give(-int(left)) // others hold all but one small body
-	require.Equal(t, 200, search("{"+longest+"}").status)
-	require.Equal(t, 429, search("{"+longest+`,"vectors":[[`+numbers+"]]}").status)
-	d.budget.give(int(left))
+	largest := "{" + longest + `,"vectors":[[` + numbers + "]]}"
+	others := int(d.limits.TotalBytes) - (len(largest) - maxSmallBody)
+	d.budget.give(-others)
+	require.Equal(t, 200, search(largest).status, "there is room for what is more than small")
+	d.budget.give(-1)
+	require.Equal(t, 429, search(largest).status)
+	require.Equal(t, 200, search("{"+longest+"}").status, "a small one needs none")
+	d.budget.give(others + 1)
 	d.requireWholeBudget()
 }
 

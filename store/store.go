@@ -163,9 +163,10 @@ type Store interface {
 	// Content returns record, text and chunks of one version, consistently.
 	// Vectors are loaded only if withVectors.
 	Content(ctx context.Context, collection uint32, ordinal uint32, withVectors bool) (Content, error)
-	// Codes returns the token codes of the rows; those without any, or that do not
-	// exist (any more), are absent from the map.
-	Codes(ctx context.Context, collection uint32, rows []uint32) (map[uint32][]byte, error)
+	// Codes hands the token codes of each of the rows to visit, in their order, with
+	// its place in rows. Those without any, or that do not exist (any more), are
+	// left out. The codes are the visitor's until it returns.
+	Codes(ctx context.Context, collection uint32, rows []uint32, visit func(at int, codes []byte)) error
 	// Scan yields the records in ascending order of ordinal, from the one given on.
 	// It reads in pages and holds nothing between them: a document that changes
 	// during a scan comes in its old or new state.

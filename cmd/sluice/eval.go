@@ -23,6 +23,7 @@ type evalRunCommand struct {
 	Split      string   `help:"Cases of this split only, for example test. Default: all."`
 	Strategies []string `default:"sparse,dense,hybrid" help:"Strategies to compare."`
 	Precision  string   `default:"auto" enum:"auto,f32,bf16,int8" help:"With --self: arithmetic of the model."`
+	CodeBits   int      `help:"Bits of a dimension of the token codes, 1 or 8, of the collection that is ingested into. Default: 1."`
 	Self       bool     `xor:"who" required:"" help:"Start a daemon of its own in a temporary directory and ingest the data set first."`
 	Server     string   `xor:"who" required:"" help:"Address of a running daemon."`
 	Secret     string   `type:"existingfile" help:"With --server: the HS256 secret the daemon trusts for issuer sluice-eval, audience sluice, key id eval."`
@@ -37,7 +38,7 @@ func (c evalRunCommand) Run(ctx context.Context) error {
 		return err
 	}
 	report, err := eval.Run(ctx, eval.Options{
-		Dataset: c.Dataset, Split: c.Split, Strategies: c.Strategies, Ingest: c.Self || c.Ingest,
+		Dataset: c.Dataset, Split: c.Split, Strategies: c.Strategies, Ingest: c.Self || c.Ingest, CodeBits: c.CodeBits,
 		Connect: connect, Out: c.Out, JSON: c.JSON, Command: commandLine(), Progress: progressBars(), Kernels: simd.Best().Level,
 	})
 	if report.Outcome != eval.Failed {

@@ -166,7 +166,12 @@ func TestCodersAreMadeOnce(t *testing.T) {
 	require.Equal(t, Kind{40, 1}, coders.Of(Kind{40, 1}).Kind)
 }
 
+var raceEnabled bool // set by race_test.go
+
 func TestScoringDoesNotAllocate(t *testing.T) {
+	if raceEnabled {
+		t.Skip("the race detector makes pools forget")
+	}
 	for _, bits := range []int{1, 8} {
 		c := NewCoder(Kind{128, bits})
 		q := c.Query(normals(1, 20*128), make([]bool, 20))

@@ -10,7 +10,7 @@ func accelerated() (sets []*Set) {
 	}
 	if cpu.X86.HasAVX2 && cpu.X86.HasFMA {
 		plain := portable()
-		plain.Level, plain.tile, plain.maxSim = "avx2", tile256, maxSim256
+		plain.Level, plain.tile, plain.maxSim, plain.narrow = "avx2", tile256, maxSim256, narrowAVX2()
 		sets = append(sets, plain)
 	}
 	return sets
@@ -23,7 +23,7 @@ func accelerated512() (sets []*Set) {
 			tile: tile512, maxSim: maxSim512, narrow: narrow})
 	}
 	if !hasVNNI() {
-		add("avx512", portableNarrow())
+		add("avx512", narrowAVX2())
 		return sets
 	}
 	if cpu.X86.HasAVX512BF16 {

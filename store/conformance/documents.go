@@ -1,6 +1,8 @@
 package conformance
 
 import (
+	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"maps"
@@ -201,12 +203,16 @@ func testCodes(t *testing.T, f *fixture) {
 	r := f.commit(c, second).Record
 	require.Empty(t, f.codes(old), "codes of rows that are gone")
 	equal(t, second.Codes, f.codes(r))
-	some, err := f.Codes(f.ctx, c, []uint32{r.FirstRow + 1, r.FirstRow + 99, old.FirstRow})
-	require.NoError(t, err)
-	equal(t, map[uint32][]byte{r.FirstRow + 1: second.Codes[1]}, some)
-	none, err := f.Codes(f.ctx, c+1, []uint32{r.FirstRow})
-	require.NoError(t, err)
-	require.Empty(t, none)
+	some := map[int][]byte{}
+	require.NoError(t, f.Codes(f.ctx, c, []uint32{old.FirstRow, r.FirstRow + 1, r.FirstRow + 99}, func(at int, its []byte) {
+		some[at] = bytes.Clone(its)
+	}))
+	equal(t, map[int][]byte{1: second.Codes[1]}, some)
+	never := func(int, []byte) { t.Error("there are none") }
+	require.NoError(t, f.Codes(f.ctx, c+1, []uint32{r.FirstRow}, never))
+	ended, cancel := context.WithCancel(f.ctx)
+	cancel()
+	require.ErrorIs(t, f.Codes(ended, c, []uint32{r.FirstRow}, never), context.Canceled)
 
 	changed, err := f.SetAccess(f.ctx, c, "a", func(filter.Access) (filter.Access, error) { return readableBy("bob"), nil })
 	require.NoError(t, err)

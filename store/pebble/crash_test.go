@@ -1,14 +1,13 @@
 package pebble
 
 import (
+	"bytes"
 	"context"
 	"crypto/sha256"
 	"errors"
 	"flag"
 	"fmt"
-	"maps"
 	"math/rand/v2"
-	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -306,15 +305,11 @@ func readVersion(t *testing.T, s *Store, collection uint32, key string) *store.V
 	require.NoError(t, err)
 	c, err := s.Content(t.Context(), collection, r.Ordinal, true)
 	require.NoError(t, err)
-	codes, err := s.Codes(t.Context(), collection, rowsOf(r))
-	require.NoError(t, err)
-	var inOrder [][]byte
-	for _, row := range slices.Sorted(maps.Keys(codes)) {
-		inOrder = append(inOrder, codes[row])
-	}
+	var codes [][]byte
+	require.NoError(t, s.Codes(t.Context(), collection, rowsOf(r), func(_ int, its []byte) { codes = append(codes, bytes.Clone(its)) }))
 	return &store.Version{
 		Key: c.Key, Title: c.Title, Format: c.Format, Chunker: c.Chunker, Model: c.Model, Identity: c.Identity,
-		Text: c.Text, Chunks: c.Chunks, Dimensions: c.Dimensions, Vectors: c.Vectors, Codes: inOrder, Access: c.Access,
+		Text: c.Text, Chunks: c.Chunks, Dimensions: c.Dimensions, Vectors: c.Vectors, Codes: codes, Access: c.Access,
 	}
 }
 

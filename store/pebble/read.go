@@ -196,29 +196,21 @@ func (s *Store) readContent(r pebble.Reader, c *store.Content, withVectors bool)
 	return err
 }
 
-// Codes returns the token codes of rows.
-func (s *Store) Codes(ctx context.Context, collection uint32, rows []uint32) (map[uint32][]byte, error) {
-	codes := make(map[uint32][]byte, len(rows))
-	err := s.view(ctx, func(r pebble.Reader) error {
-		for _, row := range rows {
-			body, err := getValue(r, ordinalKey(tagCodes, collection, row), cloneBody)
-			if errors.Is(err, store.ErrNotFound) {
-				continue
-			}
-			if err != nil {
+// Codes visits the token codes of rows.
+func (s *Store) Codes(ctx context.Context, collection uint32, rows []uint32, visit func(at int, codes []byte)) error {
+	return s.view(ctx, func(r pebble.Reader) error {
+		for at, row := range rows {
+			err := get(r, ordinalKey(tagCodes, collection, row), func(body []byte) error {
+				visit(at, body)
+				return ctx.Err()
+			})
+			if err != nil && !errors.Is(err, store.ErrNotFound) {
 				return err
 			}
-			codes[row] = body
 		}
 		return nil
 	})
-	if err != nil {
-		return nil, err
-	}
-	return codes, nil
 }
-
-func cloneBody(body []byte) ([]byte, error) { return bytes.Clone(body), nil }
 
 // scanPage is how many records Scan reads at a time.
 const scanPage = 256

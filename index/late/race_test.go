@@ -1,0 +1,5 @@
+//go:build race
+
+package late
+
+func init() { raceEnabled = true }
