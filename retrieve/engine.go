@@ -55,6 +55,7 @@ func (e *Engine) models(s store.Settings) models {
 // Search answers a request. An unknown collection is store.ErrNotFound, a bad
 // request store.ErrInvalid.
 func (e *Engine) Search(ctx context.Context, r Request) (Response, error) {
+	epoch := e.serving.Applied()
 	at, err := e.serving.acquire(r.Principal.Tenant, r.Collection)
 	if err != nil {
 		return Response{}, err
@@ -76,7 +77,9 @@ func (e *Engine) Search(ctx context.Context, r Request) (Response, error) {
 	if plan.Codes != "" {
 		q.coder = e.coders.Of(models.codes)
 	}
-	return q.run(ctx)
+	response, err := q.run(ctx)
+	response.Epoch = epoch
+	return response, err
 }
 
 // scope fills what the request leaves open: the present time.

@@ -36,10 +36,17 @@ type Backend interface {
 	// Write parses, chunks, embeds and commits; a search that starts after it
 	// returns finds the document.
 	Write(ctx context.Context, p filter.Principal, collection string, d ingest.Document) (ingest.Outcome, error)
-	Delete(ctx context.Context, p filter.Principal, collection, key string) error
+	// Delete returns the epoch of the removal.
+	Delete(ctx context.Context, p filter.Principal, collection, key string) (epoch uint64, err error)
 	// SetAccess gives change the present row and stores what it returns. When
 	// it returns, no search that starts later sees the document by the old row.
 	SetAccess(ctx context.Context, p filter.Principal, collection, key string, change func(filter.Access) (filter.Access, error)) (store.Receipt, error)
+
+	// PreviewAccess says who would gain and who would lose what under the
+	// supposition; nothing changes. Nobody's right to read is asked for.
+	PreviewAccess(ctx context.Context, tenant, collection string, s retrieve.Supposition, principals []retrieve.Previewed) (retrieve.Preview, error)
+	// ExplainAccess says what decides whether p may read the document.
+	ExplainAccess(ctx context.Context, p filter.Principal, collection, key string) (store.Record, filter.Explanation, error)
 
 	// Document returns a document that p may read, without vectors.
 	Document(ctx context.Context, p filter.Principal, collection, key string) (store.Content, error)
@@ -53,6 +60,8 @@ type Backend interface {
 	Tokenizer() *tokenizer.Tokenizer // of the embedding model
 	Reranker() gpu.Reranker          // nil: there is none
 	Classifier() gpu.Classifier      // nil: there is none
+	// Epoch is the one that searches have reached.
+	Epoch() uint64
 	// Ready reports why requests could not be served now.
 	Ready(ctx context.Context) error
 }

@@ -37,12 +37,21 @@ func (b *backend) Write(ctx context.Context, p filter.Principal, collection stri
 	return b.writer.Write(ctx, p.Tenant, collection, d)
 }
 
-func (b *backend) Delete(ctx context.Context, p filter.Principal, collection, key string) error {
-	return b.writer.Delete(ctx, p.Tenant, collection, key)
+func (b *backend) Delete(ctx context.Context, p filter.Principal, collection, key string) (uint64, error) {
+	receipt, err := b.writer.Delete(ctx, p.Tenant, collection, key)
+	return receipt.Epoch, err
 }
 
 func (b *backend) SetAccess(ctx context.Context, p filter.Principal, collection, key string, change func(filter.Access) (filter.Access, error)) (store.Receipt, error) {
 	return b.writer.SetAccess(ctx, p.Tenant, collection, key, change)
+}
+
+func (b *backend) PreviewAccess(ctx context.Context, tenant, collection string, s retrieve.Supposition, principals []retrieve.Previewed) (retrieve.Preview, error) {
+	return b.engine.Preview(ctx, tenant, collection, s, principals)
+}
+
+func (b *backend) ExplainAccess(ctx context.Context, p filter.Principal, collection, key string) (store.Record, filter.Explanation, error) {
+	return b.engine.Explain(ctx, p, collection, key)
 }
 
 func (b *backend) Document(ctx context.Context, p filter.Principal, collection, key string) (store.Content, error) {
@@ -74,6 +83,8 @@ func (b *backend) Tokenizer() *tokenizer.Tokenizer { return b.embedder.Tokenizer
 func (b *backend) Reranker() gpu.Reranker { return b.reranker }
 
 func (b *backend) Classifier() gpu.Classifier { return b.classifier }
+
+func (b *backend) Epoch() uint64 { return b.serving.Applied() }
 
 func (b *backend) Ready(context.Context) error {
 	return errors.Join(b.serving.Ready(), b.embedder.Ready())
