@@ -16,10 +16,8 @@ const headSeed = 17
 // folder, whose safetensors file has a pooler, under a random linear head. It
 // is as fast as one that was trained, and its scores mean nothing.
 func withHead(encoder, dir string) error {
-	for _, name := range []string{"tokenizer.json", "tokenizer_config.json", "special_tokens_map.json"} {
-		if err := copyFile(filepath.Join(encoder, name), filepath.Join(dir, name)); err != nil {
-			return fmt.Errorf("making a cross-encoder: %w", err)
-		}
+	if err := copyFile(filepath.Join(encoder, "tokenizer.json"), filepath.Join(dir, "tokenizer.json")); err != nil {
+		return fmt.Errorf("making a cross-encoder: %w", err)
 	}
 	hidden, err := classifierConfig(encoder, dir)
 	if err != nil {

@@ -80,7 +80,8 @@ func Rerank(ctx context.Context, o RerankOptions) (file figures.File, err error)
 	defer func() { err = errors.Join(err, end()) }()
 	list = slices.Insert(list, len(precisions), contestant(newLateInteraction(m.Config.Hidden)))
 	file.Commit, file.Environment, file.Figures = figures.Commit(ctx), figures.Local(simd.Best().Level), map[string]float64{}
-	return file, o.measure(ctx, Even(candidates, pairTokens).ids(m.Config.Vocabulary), list, file.Figures)
+	pairs := Even(candidates, min(pairTokens, m.MaxTokens))
+	return file, o.measure(ctx, pairs.ids(m.Config.Vocabulary), list, file.Figures)
 }
 
 // crossEncoder loads the model in folder, or else makes one of it in dir.
