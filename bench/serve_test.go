@@ -75,12 +75,19 @@ func TestServe(t *testing.T) {
 func TestServeRefusesFailures(t *testing.T) {
 	var n atomic.Int64
 	_, err := Serve(t.Context(), tinyServe(t, answering(t, "ours", func(c *fasthttp.RequestCtx) {
-		if n.Add(1) == 20 {
+		if n.Add(1) >= 20 {
 			c.Error("no", fasthttp.StatusServiceUnavailable)
 		}
 	})))
-	require.ErrorContains(t, err, "ours failed 1 of")
+	require.ErrorContains(t, err, "ours failed ")
 	require.ErrorContains(t, err, "status 503: no")
+}
+
+func TestServeRefusesTurnsTooShort(t *testing.T) {
+	o := tinyServe(t, answering(t, "ours", func(*fasthttp.RequestCtx) { time.Sleep(50 * time.Millisecond) }))
+	o.Turn = time.Millisecond
+	_, err := Serve(t.Context(), o)
+	require.ErrorContains(t, err, "the turns are too short")
 }
 
 func TestServiceURLs(t *testing.T) {

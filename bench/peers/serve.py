@@ -13,6 +13,7 @@ import json
 import os
 import pathlib
 import shutil
+import signal
 import socket
 import subprocess
 import sys
@@ -88,6 +89,7 @@ def main():
     parser.add_argument("--threads", type=int, required=True)
     parser.add_argument("--engines", default=",".join(ENGINES))
     arguments = parser.parse_args()
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit("ended by a signal"))  # and ends the servers
     servers = {}
     with tempfile.TemporaryDirectory() as root:
         try:
