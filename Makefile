@@ -34,17 +34,24 @@ test: build ## Every test, unit and integration, then the race detector (many mi
 # What has concurrency worth racing; the engine's arithmetic is too slow under -race.
 RACED = ./filter/... ./store/... ./index/... ./ingest/... ./retrieve/... ./server/... ./client/...
 
-peers: .peers/ready ## Install the engines that `sluice bench embed --peers` compares with, in .peers
+peers: .peers/ready .peers/serve/ready ## Install what `sluice bench … --peers` compares with, in .peers (6 GB with torch)
 
 bench: build ## The encoder's own figures
 	bin/sluice bench embed
 
-bench-peers: build .peers/ready ## The same beside ONNX Runtime and OpenVINO, in one run
+bench-peers: build peers ## Ours beside ONNX Runtime, OpenVINO and infinity, in turns
 	bin/sluice bench embed --peers
+	bin/sluice bench rerank --peers
+	bin/sluice bench serve --self --peers
 
 .peers/ready: bench/peers/requirements.txt
 	python3 -m venv .peers
 	.peers/bin/pip install --quiet -r $<
+	touch $@
+
+.peers/serve/ready: bench/peers/serve-requirements.txt
+	python3 -m venv .peers/serve
+	.peers/serve/bin/pip install --quiet -r $<
 	touch $@
 
 lint: ## gofmt, vet, staticcheck

@@ -12,13 +12,14 @@ import (
 // turn is what some runs of a contestant took, and what they yielded.
 type turn struct {
 	wall, cpu time.Duration
-	vectors   [][]float32
+	times     []time.Duration // of each run
+	vectors   [][]float32     // of each sequence; or its logits
 }
 
-// contestant embeds token sequences.
+// contestant embeds token sequences, or scores them.
 type contestant interface {
 	name() string
-	// run embeds ids once to warm up and then runs times, timed.
+	// run has ids done once to warm up and then runs times, timed.
 	run(ctx context.Context, ids [][]int32, runs int) (turn, error)
 	Close() error
 }
@@ -27,6 +28,7 @@ type contestant interface {
 type own struct {
 	device *cpu.Device
 	batch  gpu.Batch
+	scores bool
 }
 
 func newOwn(m *model.Model, threads int, p cpu.Precision) (*own, error) {
@@ -40,16 +42,26 @@ func (o *own) Close() error { return o.device.Close() }
 
 func (o *own) run(ctx context.Context, ids [][]int32, runs int) (turn, error) {
 	o.fill(ids)
-	vectors := make([]float32, len(ids)*o.device.Dimensions())
-	if err := o.device.Run(ctx, &o.batch, gpu.Output{Pooled: vectors}); err != nil {
+	width := o.device.Dimensions()
+	if o.scores {
+		width = o.device.Labels()
+	}
+	answers := make([]float32, len(ids)*width)
+	out := gpu.Output{Pooled: answers}
+	if o.scores {
+		out = gpu.Output{Logits: answers}
+	}
+	if err := o.device.Run(ctx, &o.batch, out); err != nil {
 		return turn{}, err
 	}
-	t := turn{vectors: rows(vectors, o.device.Dimensions())}
+	t := turn{vectors: rows(answers, width), times: make([]time.Duration, runs)}
 	wall, used := time.Now(), cpuTime()
-	for range runs {
-		if err := o.device.Run(ctx, &o.batch, gpu.Output{Pooled: vectors}); err != nil {
+	for i := range t.times {
+		began := time.Now()
+		if err := o.device.Run(ctx, &o.batch, out); err != nil {
 			return turn{}, err
 		}
+		t.times[i] = time.Since(began)
 	}
 	t.wall, t.cpu = time.Since(wall), cpuTime()-used
 	return t, nil

@@ -65,7 +65,7 @@ func Embed(ctx context.Context, o EmbedOptions) (file figures.File, err error) {
 	if err != nil {
 		return file, err
 	}
-	contestants, end, err := o.contestants(ctx, m)
+	contestants, end, err := contestants(ctx, m, entry{model: o.Model, output: "embedding", threads: o.Threads, peers: o.Peers})
 	if err != nil {
 		return file, err
 	}
@@ -83,38 +83,6 @@ func Embed(ctx context.Context, o EmbedOptions) (file figures.File, err error) {
 }
 
 var precisions = []cpu.Precision{cpu.F32, cpu.BF16, cpu.Int8}
-
-// contestants are ours, float32 first, then the peers. end closes them.
-func (o *EmbedOptions) contestants(ctx context.Context, m *model.Model) (list []contestant, end func() error, err error) {
-	var closers []io.Closer
-	end = func() (err error) {
-		for _, c := range closers {
-			err = errors.Join(err, c.Close())
-		}
-		return err
-	}
-	for _, p := range precisions {
-		device, err := newOwn(m, o.Threads, p)
-		if err != nil {
-			return nil, nil, errors.Join(err, end())
-		}
-		list, closers = append(list, device), append(closers, device)
-	}
-	if o.Peers == nil {
-		return list, end, nil
-	}
-	process, err := o.Peers.start(ctx, o.Model, o.Threads)
-	if err != nil {
-		return nil, nil, errors.Join(err, end())
-	}
-	closers = append(closers, process)
-	for _, name := range process.names {
-		if o.Peers.chosen(name) {
-			list = append(list, peer{process, name})
-		}
-	}
-	return list, end, nil
-}
 
 // rates are a contestant's tokens per second and per CPU second, by round.
 type rates struct{ wall, cpu []float64 }

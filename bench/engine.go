@@ -68,8 +68,9 @@ func batchOf(x *tokenizer.Encoding) (b gpu.Batch) {
 
 // called is one turn of the engine.
 type called struct {
-	latency      load.Histogram // of batches
-	tokensPerSec float64
+	latency   load.Histogram // of batches
+	tokens    int
+	wall, cpu time.Duration
 }
 
 // run runs full batches, or single texts, until the time is over.
@@ -78,7 +79,7 @@ func (e *engine) run(ctx context.Context, full bool, d time.Duration) (called, e
 	if full {
 		batches = e.full
 	}
-	tokens, begin := 0, time.Now()
+	begin, used := time.Now(), cpuTime()
 	for i := 0; time.Since(begin) < d; i++ {
 		b := &batches[i%len(batches)]
 		began := time.Now()
@@ -86,9 +87,9 @@ func (e *engine) run(ctx context.Context, full bool, d time.Duration) (called, e
 			return c, fmt.Errorf("running the model itself: %w", err)
 		}
 		c.latency.Record(time.Since(began))
-		tokens += b.Tokens()
+		c.tokens += b.Tokens()
 	}
-	c.tokensPerSec = float64(tokens) / time.Since(begin).Seconds()
+	c.wall, c.cpu = time.Since(begin), cpuTime()-used
 	return c, nil
 }
 

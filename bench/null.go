@@ -3,6 +3,7 @@ package bench
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"net"
 	"time"
@@ -12,6 +13,10 @@ import (
 	"sluice/kernels/simd"
 )
 
+// nullRate is the rate of the open loop, in requests a second: enough for a
+// 99th percentile, and far from what the cores can do.
+const nullRate = 2000
+
 // NullOptions says how long Null measures, and with how many connections.
 type NullOptions struct {
 	Connections []int
@@ -20,10 +25,10 @@ type NullOptions struct {
 	Log         io.Writer
 }
 
-// Null measures the load generator itself, against a server in this process
-// that answers with nothing: null.closed.cN.requests_per_s is what it can send
-// at most, and generator.null.load80.late_p99_us how late it is itself in an
-// open loop at a tenth of that. The caller sets the file's Command.
+// Null measures the load generator itself against a server, in this process,
+// that answers with nothing. requests_per_s is the most that it sends in a
+// closed loop, over the connections and the rounds; p99_error_us how late it is
+// in an open loop. The caller sets the file's Command.
 func Null(ctx context.Context, o NullOptions) (file figures.File, err error) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -37,8 +42,29 @@ func Null(ctx context.Context, o NullOptions) (file figures.File, err error) {
 	if err != nil {
 		return file, err
 	}
-	m := &serveRun{ServeOptions{Connections: o.Connections, Rounds: o.Rounds, Turn: o.Turn, Log: o.Log}, map[string]float64{}}
-	m.setDefaults()
-	file.Commit, file.Environment, file.Figures = figures.Commit(ctx), figures.Local(simd.Best().Level), m.out
-	return file, m.endpoint(ctx, "http", nil, []Service{s})
+	file.Commit, file.Environment = figures.Commit(ctx), figures.Local(simd.Best().Level)
+	file.Figures, err = o.measure(ctx, s)
+	return file, err
+}
+
+func (o NullOptions) measure(ctx context.Context, s Service) (map[string]float64, error) {
+	var most float64
+	late := load.NewHistogram()
+	for round := range o.Rounds {
+		for _, n := range o.Connections {
+			t, err := s.run(ctx, load.Options{Connections: n, Duration: o.Turn})
+			if err != nil {
+				return nil, err
+			}
+			most = max(most, t.Rate())
+			fmt.Fprintf(o.Log, "%d connections: %.0f requests/s\n", n, t.Rate())
+		}
+		t, err := s.run(ctx, load.Options{Connections: openConnections, Rate: nullRate, Seed: uint64(round), Duration: o.Turn})
+		if err != nil {
+			return nil, err
+		}
+		late.Merge(t.Late)
+		fmt.Fprintf(o.Log, "open loop at %d a second: p99 of the error %.0f µs\n", nullRate, microseconds(t.Late.Quantile(.99)))
+	}
+	return map[string]float64{"requests_per_s": most, "p99_error_us": microseconds(late.Quantile(.99))}, nil
 }

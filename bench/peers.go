@@ -41,13 +41,15 @@ type peerRequest struct {
 type peerAnswer struct {
 	Seconds    float64     `json:"seconds"`
 	CPUSeconds float64     `json:"cpu_seconds"`
+	Times      []float64   `json:"times"`
 	Vectors    [][]float32 `json:"vectors"`
 }
 
-// start runs the peers' process; ctx ends it.
-func (p Peers) start(ctx context.Context, model string, threads int) (*peerProcess, error) {
+// start runs the peers' process on a model's embedding or its logits; ctx ends
+// it.
+func (p Peers) start(ctx context.Context, model, output string, threads int) (*peerProcess, error) {
 	var hello struct{ Peers []string }
-	process, err := p.launch(ctx, &hello, "--model", model, "--threads", strconv.Itoa(threads))
+	process, err := p.launch(ctx, &hello, "--model", model, "--output", output, "--threads", strconv.Itoa(threads))
 	if err != nil {
 		return nil, err
 	}
@@ -119,7 +121,11 @@ func (p peer) run(_ context.Context, ids [][]int32, runs int) (turn, error) {
 	if err := p.process.read(&a); err != nil {
 		return turn{}, fmt.Errorf("%s: %w", p.engine, err)
 	}
-	return turn{wall: seconds(a.Seconds), cpu: seconds(a.CPUSeconds), vectors: a.Vectors}, nil
+	t := turn{wall: seconds(a.Seconds), cpu: seconds(a.CPUSeconds), vectors: a.Vectors}
+	for _, s := range a.Times {
+		t.times = append(t.times, seconds(s))
+	}
+	return t, nil
 }
 
 func seconds(s float64) time.Duration { return time.Duration(s * float64(time.Second)) }

@@ -64,9 +64,11 @@ func (o *ServeOptions) setDefaults() {
 // requests_per_s and cpu_ms (of a request), medians over the rounds; rss_mb.
 // Figures named ratio have .min and .max of the rounds beside their median:
 // ratio.embed.l.requests_per_s.ours_to_peer and ratio.embed.l.p95.ours_to_peer,
-// ratio.tokens_per_s.ours_to_engine at the last closed loop, and
-// ratio.load80.p99_to_batch; so has overhead.p50_us, what a request takes
-// longer at one connection than the model itself does.
+// ratio.tokens_per_s.ours_to_engine and ratio.cpu.tokens.ours_to_engine (tokens
+// per CPU second) at the last closed loop, and ratio.load80.p99_to_batch; so
+// has overhead.p50_us, what a request takes longer at one connection than the
+// model itself does. generator.e.late_p99_us is how late the open loop's
+// requests were sent that a free connection waited for.
 func Serve(ctx context.Context, o ServeOptions) (file figures.File, err error) {
 	o.setDefaults()
 	engine, err := newEngine(o.Model, o.Precision, o.Texts, o.BatchTokens)
@@ -161,8 +163,7 @@ func (m *serveRun) open(ctx context.Context, endpoint string, rate float64, engi
 		ratios = append(ratios, t.Latency.Quantile(.99).Seconds()/batch.latency.Quantile(.5).Seconds())
 	}
 	m.report(s.Name+"."+endpoint+".load80", turns)
-	late := merged(turns, func(r load.Result) load.Histogram { return r.Late })
-	m.out["generator."+endpoint+".late_p99_us"] = microseconds(late.Quantile(.99))
+	m.out["generator."+endpoint+".late_p99_us"] = microseconds(merged(turns, func(r load.Result) load.Histogram { return r.Late }).Quantile(.99))
 	if engine != nil {
 		m.spread("ratio.load80.p99_to_batch", ratios)
 	}
@@ -204,14 +205,22 @@ func (m *serveRun) compareEngine(connections int, tokensPerText float64, ours []
 		m.out["engine.single.p50_ms"] = milliseconds(latencies(engine).Quantile(.5))
 		return
 	}
-	var theirs []float64
-	for _, c := range engine {
-		theirs = append(theirs, c.tokensPerSec)
+	var theirs, theirsCPU, tokens, tokensCPU []float64
+	for i, t := range ours {
+		perRequest := float64(m.Each) * tokensPerText
+		tokens = append(tokens, t.Rate()*perRequest)
+		tokensCPU = append(tokensCPU, float64(t.Sent)*perRequest/t.usage.CPU.Seconds())
+		theirs = append(theirs, float64(engine[i].tokens)/engine[i].wall.Seconds())
+		theirsCPU = append(theirsCPU, float64(engine[i].tokens)/engine[i].cpu.Seconds())
 	}
-	tokens := each(ours, func(t served) float64 { return t.Rate() * float64(m.Each) * tokensPerText })
-	m.out["engine.tokens_per_s"], m.out["engine.batch_ms"] = median(theirs), milliseconds(latencies(engine).Quantile(.5))
-	m.out[m.Ours.Name+".embed.tokens_per_s"] = median(tokens)
-	m.spread("ratio.tokens_per_s."+m.Ours.Name+"_to_engine", quotients(tokens, theirs))
+	name := m.Ours.Name
+	m.out[name+".embed.tokens_per_s"], m.out[name+".embed.tokens_per_cpu_s"] = median(tokens), median(tokensCPU)
+	m.out["engine.tokens_per_s"], m.out["engine.tokens_per_cpu_s"] = median(theirs), median(theirsCPU)
+	m.out["engine.batch_ms"] = milliseconds(latencies(engine).Quantile(.5))
+	m.spread("ratio.tokens_per_s."+name+"_to_engine", quotients(tokens, theirs))
+	if m.Ours.PID != 0 {
+		m.spread("ratio.cpu.tokens."+name+"_to_engine", quotients(tokensCPU, theirsCPU))
+	}
 }
 
 // spread records the median of the rounds, and beside it their least and greatest.

@@ -61,7 +61,10 @@ func (s Service) run(ctx context.Context, o load.Options) (t served, err error) 
 	if t.Result, err = load.Run(ctx, o); err != nil {
 		return t, err
 	}
-	if t.Failures > 0 || t.Latency.Count() == 0 {
+	if t.Failures == 0 && t.Latency.Count() == 0 {
+		return t, fmt.Errorf("%s answered nothing that was sent within %v: the turns are too short for it", s.Name, o.Duration)
+	}
+	if t.Failures > 0 {
 		return t, fmt.Errorf("%s failed %d of %d requests: %w", s.Name, t.Failures, t.Failures+t.Latency.Count(), t.Failure)
 	}
 	t.usage, err = s.usage()

@@ -1,10 +1,10 @@
-"""Runs other embedding engines for `sluice bench embed --peers`.
+"""Runs other engines for `sluice bench embed --peers` and `sluice bench rerank --peers`.
 
-    python embed.py --model DIR --threads N
+    python embed.py --model DIR --threads N [--output embedding|logits]
 
 Prints one JSON line {"peers": [...], "versions": {...}}, then answers requests, a JSON line each:
-{"peer": NAME, "ids": [[...]], "runs": N} with {"seconds": WALL, "cpu_seconds": CPU, "vectors": [[...]]};
-seconds are those of all runs together, after one that is not counted. Sequences of unequal length are
+{"peer": NAME, "ids": [[...]], "runs": N} with {"seconds": WALL, "cpu_seconds": CPU, "times": [...],
+"vectors": [[...]]}; seconds are those of all runs together, after one that is not counted, and times of each. Sequences of unequal length are
 padded to the longest, in batches of at most 32 ("batch" says otherwise). An empty line ends it.
 """
 
@@ -52,8 +52,8 @@ def quantized(model):
             return file.read()
 
 
-def open_peers(directory, threads):
-    model = graph.build(directory).SerializeToString()
+def open_peers(directory, threads, output):
+    model = graph.build(directory, output).SerializeToString()
     return {
         "onnxruntime_f32": onnxruntime_peer(model, threads),
         "onnxruntime_int8": onnxruntime_peer(quantized(model), threads),
@@ -76,11 +76,14 @@ def feeds(ids, batch):
 def answer(run, request):
     batches = list(feeds(request["ids"], request.get("batch", 32)))
     vectors = [row.tolist() for feed in batches for row in np.array(run(feed))]
-    wall, cpu = time.perf_counter(), time.process_time()
+    times, wall, cpu = [], time.perf_counter(), time.process_time()
     for _ in range(request["runs"]):
+        began = time.perf_counter()
         for feed in batches:
             run(feed)
+        times.append(time.perf_counter() - began)
     return {
+        "times": times,
         "seconds": time.perf_counter() - wall,
         "cpu_seconds": time.process_time() - cpu,
         "vectors": vectors,
@@ -95,8 +98,9 @@ def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--model", required=True, help="folder with config.json and model.safetensors")
     parser.add_argument("--threads", type=int, required=True)
+    parser.add_argument("--output", default="embedding", choices=["embedding", "logits"])
     arguments = parser.parse_args()
-    peers = open_peers(arguments.model, arguments.threads)
+    peers = open_peers(arguments.model, arguments.threads, arguments.output)
     say({
         "peers": list(peers),
         "versions": {"onnxruntime": onnxruntime.__version__, "openvino": openvino.__version__},

@@ -13,6 +13,7 @@ import json
 import os
 import pathlib
 import shutil
+import signal
 import socket
 import subprocess
 import sys
@@ -38,8 +39,7 @@ def with_onnx(model, folder, quantized):
     """Copies the model and puts the ONNX file beside it that infinity's optimum engine wants."""
     target = pathlib.Path(folder) / "peer"
     shutil.copytree(model, target)
-    (target / "onnx").mkdir()
-    f32, int8 = target / "onnx" / "model.onnx", target / "onnx" / "model_quantized.onnx"
+    f32, int8 = target / "model.onnx", target / "model_quantized.onnx"
     f32.write_bytes(graph.build(model, "last_hidden_state").SerializeToString())
     if quantized:
         quantize_dynamic(str(f32), str(int8), weight_type=QuantType.QInt8, per_channel=True)
@@ -62,8 +62,7 @@ def start(name, model, threads, folder):
         INFINITY_ANONYMOUS_USAGE_STATS="0", TOKENIZERS_PARALLELISM="false",
     )
     command = [
-        str(pathlib.Path(sys.executable).parent / "infinity_emb"), "v2", "--model-id", ".",  # optimum finds the file by a relative path only
-        
+        str(pathlib.Path(sys.executable).parent / "infinity_emb"), "v2", "--model-id", ".",  # optimum finds the file so only
         "--served-model-name", "peer", "--device", "cpu", "--host", "127.0.0.1", "--port", str(port),
         "--no-model-warmup", "--log-level", "warning", *settings,
     ]
@@ -90,6 +89,7 @@ def main():
     parser.add_argument("--threads", type=int, required=True)
     parser.add_argument("--engines", default=",".join(ENGINES))
     arguments = parser.parse_args()
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit("ended by a signal"))  # and ends the servers
     servers = {}
     with tempfile.TemporaryDirectory() as root:
         try:

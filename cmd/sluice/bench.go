@@ -10,8 +10,9 @@ import (
 )
 
 type benchCommand struct {
-	Embed benchEmbedCommand `cmd:"" help:"The encoder at every precision: tokens a second, latency, cosine to f32; with --peers beside other engines, turn by turn."`
-	Serve benchServeCommand `cmd:"" help:"A daemon under load, in closed loops and in an open one: latency, throughput, CPU time, memory; with --peers beside other servers, turn by turn."`
+	Embed  benchEmbedCommand  `cmd:"" help:"The encoder at every precision: tokens a second, latency, cosine to f32; with --peers beside other engines, turn by turn."`
+	Rerank benchRerankCommand `cmd:"" help:"The cross-encoder at every precision, and late interaction: pairs a second and latency for 30 candidates of 180 words; with --peers beside other engines, turn by turn."`
+	Serve  benchServeCommand  `cmd:"" help:"A daemon under load, in closed loops and in an open one: latency, throughput, CPU time, memory; with --peers beside other servers, turn by turn."`
 }
 
 type benchEmbedCommand struct {
@@ -37,6 +38,33 @@ func (c benchEmbedCommand) Run(ctx context.Context) error {
 		options.Peers = &bench.Peers{Python: c.Python, Script: filepath.Join("bench", "peers", "embed.py")}
 	}
 	file, err := bench.Embed(ctx, options)
+	if err != nil || c.JSON == "" {
+		return err
+	}
+	file.Command = commandLine()
+	return file.Write(c.JSON)
+}
+
+type benchRerankCommand struct {
+	Model   string        `default:"all-minilm-l6-v2" help:"A cross-encoder's directory; an encoder is given a random head, which is as fast."`
+	Threads int           `help:"Threads of every contestant but late interaction, which has one. Default: all cores."`
+	Rounds  int           `default:"5" help:"Turns of each contestant."`
+	Turn    time.Duration `default:"500ms" help:"Length of one turn."`
+	Peers   bool          `help:"Run the peers of bench/peers too ('make bench-peers' sets them up)."`
+	Python  string        `default:".peers/bin/python" help:"With --peers: the Python that has bench/peers/requirements.txt."`
+	JSON    string        `name:"json" type:"path" help:"File for the figures."`
+}
+
+func (c benchRerankCommand) Run(ctx context.Context) error {
+	dir, err := modelDir(ctx, c.Model)
+	if err != nil {
+		return err
+	}
+	options := bench.RerankOptions{Model: dir, Threads: c.Threads, Rounds: c.Rounds, Turn: c.Turn, Log: os.Stdout}
+	if c.Peers {
+		options.Peers = &bench.Peers{Python: c.Python, Script: filepath.Join("bench", "peers", "embed.py")}
+	}
+	file, err := bench.Rerank(ctx, options)
 	if err != nil || c.JSON == "" {
 		return err
 	}
