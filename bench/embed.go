@@ -7,6 +7,7 @@ import (
 	"io"
 	"runtime"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -103,7 +104,7 @@ func (o *EmbedOptions) contestants(ctx context.Context, m *model.Model) (list []
 	if o.Peers == nil {
 		return list, end, nil
 	}
-	process, err := o.Peers.start(ctx, o.Model, o.Threads)
+	process, err := o.Peers.start(ctx, "--model", o.Model, "--threads", strconv.Itoa(o.Threads))
 	if err != nil {
 		return nil, nil, errors.Join(err, end())
 	}

@@ -10,11 +10,10 @@ import (
 	"os"
 	"os/exec"
 	"slices"
-	"strconv"
 	"time"
 )
 
-// Peers says how to run other engines: bench/peers/embed.py by a Python that
+// Peers says how to run other engines: a script of bench/peers by a Python that
 // has its requirements.
 type Peers struct {
 	Python, Script string
@@ -45,8 +44,8 @@ type peerAnswer struct {
 }
 
 // start runs the peers' process; ctx ends it.
-func (p Peers) start(ctx context.Context, model string, threads int) (*peerProcess, error) {
-	cmd := exec.CommandContext(ctx, p.Python, p.Script, "--model", model, "--threads", strconv.Itoa(threads))
+func (p Peers) start(ctx context.Context, args ...string) (*peerProcess, error) {
+	cmd := exec.CommandContext(ctx, p.Python, append([]string{p.Script}, args...)...)
 	cmd.Stderr = os.Stderr
 	in, err := cmd.StdinPipe()
 	if err != nil {
@@ -79,6 +78,18 @@ func (p *peerProcess) read(v any) error {
 	return nil
 }
 
+// ask sends a request and reads its answer.
+func (p *peerProcess) ask(request, answer any) error {
+	line, err := json.Marshal(request)
+	if err != nil {
+		return fmt.Errorf("asking the peers: %w", err)
+	}
+	if _, err := p.in.Write(append(line, '\n')); err != nil {
+		return fmt.Errorf("asking the peers: %w", err)
+	}
+	return p.read(answer)
+}
+
 // Close ends the process.
 func (p *peerProcess) Close() error {
 	if err := errors.Join(p.in.Close(), p.cmd.Wait()); err != nil {
@@ -99,15 +110,8 @@ func (p peer) name() string { return p.engine }
 func (p peer) Close() error { return nil }
 
 func (p peer) run(_ context.Context, ids [][]int32, runs int) (turn, error) {
-	request, err := json.Marshal(peerRequest{p.engine, ids, runs})
-	if err != nil {
-		return turn{}, fmt.Errorf("asking %s: %w", p.engine, err)
-	}
-	if _, err := p.process.in.Write(append(request, '\n')); err != nil {
-		return turn{}, fmt.Errorf("asking %s: %w", p.engine, err)
-	}
 	var a peerAnswer
-	if err := p.process.read(&a); err != nil {
+	if err := p.process.ask(peerRequest{p.engine, ids, runs}, &a); err != nil {
 		return turn{}, fmt.Errorf("%s: %w", p.engine, err)
 	}
 	return turn{wall: seconds(a.Seconds), cpu: seconds(a.CPUSeconds), vectors: a.Vectors}, nil

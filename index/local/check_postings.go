@@ -44,8 +44,11 @@ func checkList(s *segment, list postingList, lengths []uint32) error {
 		if err := b.open(list, i); err != nil {
 			return err
 		}
-		if n := b.decode(&d, 0, uint32(s.rows()), nil); n != b.n || d.slots[n-1] != b.last {
-			return damaged("posting block ends early")
+		if err := b.decode(&d); err != nil {
+			return err
+		}
+		if d.slots[0] < b.base || d.slots[b.n-1] != b.last || int(b.last) >= s.rows() {
+			return damaged("slots of a posting block")
 		}
 		for j := range b.n {
 			if j > 0 && d.slots[j] <= d.slots[j-1] {

@@ -5,13 +5,16 @@ import (
 	"encoding/binary"
 	"math/bits"
 	"sort"
+
+	"sluice/kernels/simd"
 )
 
 const (
-	blockPostings   = 128
+	blockPostings   = simd.PostingBlock
 	blockPeaks      = 4
 	blockHeaderSize = 12 + 4*blockPeaks
 	bitmapWidth     = 0xFF // as the width of slots: they are a bitmap
+	bitmapShare     = 4    // postings per word of a bitmap, at least
 	slack           = 8    // bytes after a list that a reader may load and ignore
 )
 
@@ -111,6 +114,9 @@ func (b *block) open(l postingList, i int) error {
 	slots := packedSize(b.n, b.width)
 	if b.width == bitmapWidth {
 		slots = 8 * bitmapWords(b.base, b.last)
+	}
+	if b.width == bitmapWidth && bitmapWords(b.base, b.last) > b.n/bitmapShare {
+		return damaged("posting bitmap")
 	}
 	if b.width > 32 && b.width != bitmapWidth || b.freqWidth > 32 ||
 		uint64(slots)+uint64(packedSize(b.n, b.freqWidth)) != to-from-2 {

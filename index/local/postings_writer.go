@@ -37,7 +37,7 @@ func appendBody(dst []byte, block []posting, base, last uint32) []byte {
 	for _, p := range block {
 		freqWidth = max(freqWidth, bits.Len32(p.freq-1))
 	}
-	if words := bitmapWords(base, last); words <= len(block)/4 {
+	if words := bitmapWords(base, last); words <= len(block)/bitmapShare {
 		dst = append(dst, bitmapWidth, byte(freqWidth))
 		dst = appendBitmap(dst, block, base, words)
 	} else {
@@ -147,6 +147,6 @@ func joined(peaks []peak) []peak {
 // loss is by how much the bound grows where two peaks become one, for texts
 // of a usual length.
 func loss(a, b peak) float64 {
-	usual := newBM25(1, 100)
-	return usual.saturate(a.freq, b.length) - max(usual.saturate(a.freq, a.length), usual.saturate(b.freq, b.length))
+	usual := newBM25(1, 100).term(1 << 30)
+	return float64(usual.Points(a.freq, b.length)) - float64(max(usual.Points(a.freq, a.length), usual.Points(b.freq, b.length)))
 }
