@@ -43,16 +43,3 @@ func (m bm25) term(weight float64) simd.Saturation {
 // Scores are added up as whole numbers, so that the sum does not depend on the
 // order: most is what all clauses together can reach.
 const most = 1 << 31
-
-// bound is at least the points of every posting in a block.
-func bound(s simd.Saturation, header []byte) uint32 {
-	best := uint32(0)
-	for i := range blockPeaks {
-		p := peakAt(header, i)
-		if p.freq == math.MaxUint16 { // or more
-			p.freq = math.MaxUint32
-		}
-		best = max(best, s.Points(p.freq, p.length))
-	}
-	return best + 1 // for what rounding may do to the order
-}

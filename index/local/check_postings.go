@@ -55,7 +55,7 @@ func checkList(s *segment, list postingList, lengths []uint32) error {
 				return damaged("postings out of order")
 			}
 			lengths[d.slots[j]] += d.freqs[j]
-			if !bounded(list.header(i), d.freqs[j], s.length(d.slots[j])) {
+			if !bounded(list.peaks()[i*peaksSize:], d.freqs[j], s.length(d.slots[j])) {
 				return damaged("peaks of a block")
 			}
 		}
@@ -70,9 +70,9 @@ func checkList(s *segment, list postingList, lengths []uint32) error {
 }
 
 // bounded reports whether a peak stands for the posting.
-func bounded(header []byte, freq, length uint32) bool {
+func bounded(peaks []byte, freq, length uint32) bool {
 	for i := range blockPeaks {
-		p := peakAt(header, i)
+		p := peakAt(peaks, i)
 		if (p.freq >= freq || p.freq == math.MaxUint16) && p.length <= length {
 			return true
 		}

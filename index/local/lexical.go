@@ -3,7 +3,6 @@ package local
 import (
 	"context"
 	"fmt"
-	"slices"
 
 	"sluice/filter"
 	"sluice/index"
@@ -45,16 +44,16 @@ func (r *reader) Lexical(ctx context.Context, allowed filter.Set, query string, 
 
 // lexicalMemory is the memory of one query, used again by the next.
 type lexicalMemory struct {
-	lists   []foundList
-	weights []float64 // by clause, in points
-	built   []byte    // lists of phrases and prefixes
-	picked  []posting
-	sums    []uint32 // by slot; all zero between uses
-	touched []uint32 // slots with a sum
-	hits    []index.Hit
-	decoded decoded
-	phrase  phraseMemory
-	windows windowMemory
+	lists      []foundList
+	weights    []float64 // by clause, in points
+	built      []byte    // lists of phrases and prefixes
+	picked     []posting
+	sums       []uint32 // by slot; all zero between uses
+	touched    []uint32 // slots with a sum
+	contenders []contender
+	decoded    decoded
+	phrase     phraseMemory
+	windows    windowMemory
 }
 
 // foundList is what one clause has in one part: the whole list, or, where few
@@ -73,12 +72,12 @@ type lexicalSearch struct {
 	model   bm25
 	unit    float64 // score of one point
 	least   uint32  // points below this cannot be among the best
-	best    topK
+	best    contest
 	*lexicalMemory
 }
 
 func (s *lexicalSearch) run(ctx context.Context, k int) ([]index.Hit, error) {
-	s.best = topK{k: k, hits: s.hits[:0]}
+	s.best = contest{k: k, list: s.contenders[:0]}
 	if err := s.find(ctx); err != nil {
 		return nil, err
 	}
@@ -87,12 +86,9 @@ func (s *lexicalSearch) run(ctx context.Context, k int) ([]index.Hit, error) {
 			return nil, err
 		}
 	}
-	hits := s.best.sorted()
-	s.hits = hits
-	for i := range hits {
-		hits[i].Ordinal = s.ordinal(hits[i].Ordinal)
-	}
-	return slices.Clone(hits), ctx.Err()
+	hits := s.best.hits(s.ordinal)
+	s.contenders = s.best.list
+	return hits, ctx.Err()
 }
 
 // few reports whether so few rows of a part are visible that each is scored.
@@ -259,10 +255,12 @@ func (s *lexicalSearch) scorePicked(part int) {
 			sums[p.slot] += term.Points(p.freq, seg.length(p.slot))
 		}
 	}
+	before := s.before(part)
 	for _, slot := range s.touched {
-		s.offer(part, slot, sums[slot])
+		s.offer(seg, before, slot, sums[slot])
 		sums[slot] = 0
 	}
+	s.settle()
 }
 
 // zeroSums returns a number for each of so many slots, all zero.
@@ -273,24 +271,30 @@ func (m *lexicalMemory) zeroSums(slots int) []uint32 {
 	return m.sums[:slots]
 }
 
-// offer keeps a row if it is among the best so far. A kept hit's Ordinal is, till
-// the end, its slot counted through all parts.
-func (s *lexicalSearch) offer(part int, slot, points uint32) {
-	if points < s.least {
-		return
+// offer has a row take part if its points may be enough. Its slot counts on
+// from before, the slots of the parts before its own.
+func (s *lexicalSearch) offer(seg *segment, before, slot, points uint32) {
+	if points >= s.least {
+		score := float32(float64(points) * s.unit)
+		s.best.add(contender{keyOf(score, seg.row(slot)), before + slot})
 	}
-	score, row := float32(float64(points)*s.unit), s.parts[part].seg.row(slot)
-	if !s.best.admits(score, row) {
-		return
-	}
-	for _, p := range s.parts[:part] {
-		slot += uint32(p.seg.rows())
-	}
-	s.best.add(index.Hit{Row: row, Ordinal: slot, Score: score})
-	if len(s.best.hits) == s.best.k {
-		least := uint32(float64(s.best.hits[0].Score) / s.unit)
+}
+
+// settle raises the least number of points to that of the worst row kept.
+func (s *lexicalSearch) settle() {
+	s.best.settle()
+	if s.best.least > 0 {
+		least := uint32(float64(contender{key: s.best.least + 1}.score()) / s.unit)
 		s.least = least - least>>22 - min(least, 2) // what rounds to the same score stays
 	}
+}
+
+// before is how many slots the parts before one have.
+func (s *lexicalSearch) before(part int) (slots uint32) {
+	for _, p := range s.parts[:part] {
+		slots += uint32(p.seg.rows())
+	}
+	return slots
 }
 
 // ordinal returns the document of a slot counted through all parts.

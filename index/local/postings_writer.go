@@ -14,7 +14,7 @@ import (
 func appendList(dst []byte, list []posting, places []byte, lengths []uint32) []byte {
 	start := len(dst)
 	blocks := (len(list) + blockPostings - 1) / blockPostings
-	dst = append(dst, make([]byte, blocks*blockHeaderSize)...)
+	dst = append(dst, make([]byte, blocks*(blockHeaderSize+peaksSize))...)
 	bodies, base, placed := len(dst), uint32(0), 0
 	for i := range blocks {
 		block := list[i*blockPostings : min(len(list), (i+1)*blockPostings)]
@@ -25,7 +25,7 @@ func appendList(dst []byte, list []posting, places []byte, lengths []uint32) []b
 		binary.LittleEndian.PutUint32(header, last)
 		binary.LittleEndian.PutUint32(header[4:], uint32(len(dst)-bodies))
 		binary.LittleEndian.PutUint32(header[8:], uint32(placed))
-		putPeaks(header[12:], block, lengths)
+		putPeaks(dst[start+blocks*blockHeaderSize+i*peaksSize:], block, lengths)
 		base = last + 1
 	}
 	return append(dst, places...)
@@ -106,9 +106,9 @@ func putPeaks(dst []byte, block []posting, lengths []uint32) {
 	}
 }
 
-// peakAt is the i-th peak of a block's header.
-func peakAt(header []byte, i int) peak {
-	at := header[12+4*i:]
+// peakAt is the i-th of encoded peaks.
+func peakAt(peaks []byte, i int) peak {
+	at := peaks[4*i:]
 	return peak{uint32(binary.LittleEndian.Uint16(at)), uint32(binary.LittleEndian.Uint16(at[2:]))}
 }
 

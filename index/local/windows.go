@@ -14,14 +14,15 @@ const windowSlots = simd.PostingWindow
 
 // windowMemory is what scoring a part by windows needs.
 type windowMemory struct {
-	cursors []cursor
-	bounds  []uint32 // by window and cursor: at least what the clause adds to a row there
-	starts  []uint32 // by window and cursor: the first block that reaches into the window
-	order   []uint64 // windows, the one with the greatest bound first
-	byBound []uint64 // cursors of a window, the one with the least bound first
-	sums    simd.PostingSums
-	reached slotBits
-	still   slotBits // slots of a window that may be among the best
+	cursors     []cursor
+	bounds      []uint32 // by window and cursor: at least what the clause adds to a row there
+	starts      []uint32 // by window and cursor: the first block that reaches into the window
+	order       []uint64 // windows, the one with the greatest bound first
+	blockBounds []uint32 // of one list
+	byBound     []uint64 // cursors of a window, the one with the least bound first
+	sums        simd.PostingSums
+	reached     slotBits
+	still       slotBits // slots of a window that may be among the best
 }
 
 // slotBits has a bit for each slot of a window.
@@ -100,8 +101,10 @@ func (s *lexicalSearch) boundWindows(windows int) {
 
 func (m *windowMemory) boundCursor(c, windows int) {
 	n, list, base := len(m.cursors), m.cursors[c].list, uint32(0)
+	m.blockBounds = slices.Grow(m.blockBounds[:0], list.blocks())[:list.blocks()]
+	kernels.Bound(m.blockBounds, list.peaks(), m.cursors[c].term)
 	for i := range list.blocks() {
-		most, last := bound(m.cursors[c].term, list.header(i)), list.last(i)
+		most, last := m.blockBounds[i], list.last(i)
 		for w := int(base / windowSlots); w <= int(last/windowSlots) && w < windows; w++ {
 			if m.bounds[w*n+c] == 0 {
 				m.starts[w*n+c] = uint32(i)
@@ -268,12 +271,14 @@ func (m *windowMemory) completeMany(c *cursor, lengths []uint32, lo uint32) erro
 }
 
 func (s *lexicalSearch) offerStill(part int, lo uint32) {
+	seg, before := s.parts[part].seg, s.before(part)
 	for w, word := range s.windows.still {
 		for ; word != 0; word &= word - 1 {
 			at := uint32(w<<6 + bits.TrailingZeros64(word))
-			s.offer(part, lo+at, s.windows.sums[at])
+			s.offer(seg, before, lo+at, s.windows.sums[at])
 		}
 	}
+	s.settle()
 }
 
 func (c *cursor) open() error {

@@ -2,6 +2,7 @@ package simd
 
 import (
 	"encoding/binary"
+	"math"
 	"math/bits"
 )
 
@@ -17,6 +18,9 @@ type PostingNumbers [PostingBlock + PostingSlack]uint32
 
 // PostingWindow is how many slots have their points summed up at a time.
 const PostingWindow = 4096
+
+// PostingPeaks is how many peaks a block has.
+const PostingPeaks = 4
 
 // PostingSums are the points of a window's slots.
 type PostingSums [PostingWindow]uint32
@@ -47,11 +51,16 @@ type Postings struct {
 	// counted from lo; others than those with a length are left out.
 	Score func(sums *PostingSums, lengths, slots, freqs []uint32, lo uint32, s Saturation)
 
+	// Bound writes, for each PostingPeaks pairs of 16-bit frequency and length,
+	// little-endian, the greatest number of points one has, and one for what
+	// rounding may do to their order. The greatest frequency stands for more.
+	Bound func(dst []uint32, peaks []byte, s Saturation)
+
 	// Reach sets the bits of the sums that are at least need.
 	Reach func(bits *[PostingWindow / 64]uint64, sums *PostingSums, need uint32)
 }
 
-var portablePostings = Postings{Unpack: unpackGo, Expand: expandGo, Score: scoreGo, Reach: reachGo}
+var portablePostings = Postings{Unpack: unpackGo, Expand: expandGo, Score: scoreGo, Bound: boundGo, Reach: reachGo}
 
 // BestPostings are the fastest that this CPU can run.
 func BestPostings() Postings { return supportedPostings()[0] }
@@ -88,6 +97,21 @@ func scoreGo(sums *PostingSums, lengths, slots, freqs []uint32, lo uint32, s Sat
 		if at := slot - lo; at < uint32(len(lengths)) && at < PostingWindow {
 			sums[at] += s.Points(freqs[i], lengths[at])
 		}
+	}
+}
+
+func boundGo(dst []uint32, peaks []byte, s Saturation) {
+	for i := range dst {
+		best := uint32(0)
+		for p := range PostingPeaks {
+			at := peaks[4*(i*PostingPeaks+p):]
+			freq, length := uint32(binary.LittleEndian.Uint16(at)), uint32(binary.LittleEndian.Uint16(at[2:]))
+			if freq == math.MaxUint16 {
+				freq = math.MaxUint32
+			}
+			best = max(best, s.Points(freq, length))
+		}
+		dst[i] = best + 1
 	}
 }
 

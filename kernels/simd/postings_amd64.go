@@ -6,7 +6,7 @@ func acceleratedPostings() []Postings {
 	if !cpu.X86.HasAVX512F || !cpu.X86.HasPOPCNT {
 		return nil
 	}
-	return []Postings{{Unpack: unpack512, Expand: expand512, Score: score512, Reach: reach512}}
+	return []Postings{{Unpack: unpack512, Expand: expand512, Score: score512, Bound: bound512, Reach: reach512}}
 }
 
 // widestGather is how many bits a number may have that lies anywhere in four
@@ -39,6 +39,15 @@ func score512(sums *PostingSums, lengths, slots, freqs []uint32, lo uint32, s Sa
 	}
 }
 
+func bound512(dst []uint32, peaks []byte, s Saturation) {
+	fours := len(dst) / 4
+	if fours > 0 {
+		_ = peaks[64*fours-1]
+		boundAVX512(&dst[0], &peaks[0], fours, &s)
+	}
+	boundGo(dst[4*fours:], peaks[64*fours:], s)
+}
+
 func reach512(bits *[PostingWindow / 64]uint64, sums *PostingSums, need uint32) {
 	reachAVX512(bits, sums, need)
 }
@@ -51,6 +60,9 @@ func expandAVX512(dst *uint32, words *byte, n int, first uint32) int
 
 //go:noescape
 func scoreAVX512(sums *PostingSums, lengths, slots, freqs *uint32, n int, lo, limit uint32, s *Saturation)
+
+//go:noescape
+func boundAVX512(dst *uint32, peaks *byte, fours int, s *Saturation)
 
 //go:noescape
 func reachAVX512(bits *[PostingWindow / 64]uint64, sums *PostingSums, need uint32)

@@ -11,6 +11,31 @@ DATA lane<>+0x30(SB)/8, $0x0000000D0000000C
 DATA lane<>+0x38(SB)/8, $0x0000000F0000000E
 GLOBL lane<>(SB), RODATA|NOPTR, $64
 
+// POINTS makes of frequencies (Z1) and lengths (Z2) the points of 16 postings
+// (Z8), by the weight (Z22), base (Z23), slope (Z24) and ones (Z25). Its
+// operations are those of Saturation.Points, one by one.
+#define POINTS \
+	VEXTRACTI64X4 $1, Z2, Y4; \
+	VEXTRACTI64X4 $1, Z1, Y5; \
+	VCVTUDQ2PD    Y2, Z6; \
+	VCVTUDQ2PD    Y4, Z7; \
+	VCVTUDQ2PD    Y1, Z8; \
+	VCVTUDQ2PD    Y5, Z9; \
+	VMULPD        Z24, Z6, Z6; \
+	VMULPD        Z24, Z7, Z7; \
+	VADDPD        Z23, Z6, Z6; \
+	VADDPD        Z23, Z7, Z7; \
+	VADDPD        Z8, Z6, Z6; \
+	VADDPD        Z9, Z7, Z7; \
+	VDIVPD        Z6, Z8, Z8; \
+	VDIVPD        Z7, Z9, Z9; \
+	VMULPD        Z22, Z8, Z8; \
+	VMULPD        Z22, Z9, Z9; \
+	VCVTTPD2UDQ   Z8, Y8; \
+	VCVTTPD2UDQ   Z9, Y9; \
+	VINSERTI64X4  $1, Y9, Z8, Z8; \
+	VPADDD        Z25, Z8, Z8
+
 // Sixteen numbers of width bits take 2·width bytes, so the bytes and shifts of
 // the lanes (Z1, Z2) are the same in every step.
 
@@ -130,26 +155,7 @@ full:
 	VPXORD      Z3, Z3, Z3
 	VPGATHERDD  (DI)(Z0*4), K2, Z3 // sums
 
-	VEXTRACTI64X4 $1, Z2, Y4
-	VEXTRACTI64X4 $1, Z1, Y5
-	VCVTUDQ2PD    Y2, Z6
-	VCVTUDQ2PD    Y4, Z7
-	VCVTUDQ2PD    Y1, Z8
-	VCVTUDQ2PD    Y5, Z9
-	VMULPD        Z24, Z6, Z6
-	VMULPD        Z24, Z7, Z7
-	VADDPD        Z23, Z6, Z6
-	VADDPD        Z23, Z7, Z7
-	VADDPD        Z8, Z6, Z6
-	VADDPD        Z9, Z7, Z7
-	VDIVPD        Z6, Z8, Z8
-	VDIVPD        Z7, Z9, Z9
-	VMULPD        Z22, Z8, Z8
-	VMULPD        Z22, Z9, Z9
-	VCVTTPD2UDQ   Z8, Y8
-	VCVTTPD2UDQ   Z9, Y9
-	VINSERTI64X4  $1, Y9, Z8, Z8
-	VPADDD        Z25, Z8, Z8
+	POINTS
 	VPADDD        Z3, Z8, Z8
 	VPSCATTERDD   Z8, K3, (DI)(Z0*4)
 
@@ -157,6 +163,47 @@ full:
 	ADDQ $64, R9
 	SUBQ $16, DX
 	JG   score16
+	VZEROUPPER
+	RET
+
+// Four blocks of four peaks are sixteen lanes; the greatest of each four comes
+// to all of them by two exchanges.
+
+// func boundAVX512(dst *uint32, peaks *byte, fours int, s *Saturation)
+TEXT ·boundAVX512(SB), NOSPLIT, $0-32
+	MOVQ dst+0(FP), DI
+	MOVQ peaks+8(FP), SI
+	MOVQ fours+16(FP), DX
+	MOVQ s+24(FP), BX
+	VBROADCASTSD (BX), Z22
+	VBROADCASTSD 8(BX), Z23
+	VBROADCASTSD 16(BX), Z24
+	MOVL         $1, AX
+	VPBROADCASTD AX, Z25
+	MOVL         $0xFFFF, AX
+	VPBROADCASTD AX, Z26
+	VPTERNLOGD   $0xFF, Z27, Z27, Z27
+	MOVL         $0x1111, AX
+	KMOVW        AX, K2
+
+bound4:
+	VMOVDQU32   (SI), Z2
+	VPANDD      Z26, Z2, Z1
+	VPSRLD      $16, Z2, Z2
+	VPCMPEQD    Z26, Z1, K1
+	VMOVDQA32   Z27, K1, Z1
+	POINTS
+	VPSHUFD     $0xB1, Z8, Z9
+	VPMAXUD     Z9, Z8, Z8
+	VPSHUFD     $0x4E, Z8, Z9
+	VPMAXUD     Z9, Z8, Z8
+	VPADDD      Z25, Z8, Z8
+	VPCOMPRESSD Z8, K2, Z9
+	VMOVDQU     X9, (DI)
+	ADDQ        $64, SI
+	ADDQ        $16, DI
+	DECQ        DX
+	JNZ         bound4
 	VZEROUPPER
 	RET
 

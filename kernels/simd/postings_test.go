@@ -16,6 +16,7 @@ func TestPostings(t *testing.T) {
 			testExpand(t, k, rng, seed)
 			testScore(t, k, rng, seed)
 			testReach(t, k, rng, seed)
+			testBound(t, k, rng, seed)
 		}
 	}
 }
@@ -71,6 +72,23 @@ func testScore(t *testing.T, k Postings, rng *rand.Rand, seed uint64) {
 	n := 1 + rng.IntN(PostingBlock)
 	k.Score(&got, lengths, slots[:n], freqs[:n], lo, s)
 	scoreGo(&want, lengths, slots[:n], freqs[:n], lo, s)
+	require.Equal(t, want, got, "seed %d", seed)
+}
+
+func testBound(t *testing.T, k Postings, rng *rand.Rand, seed uint64) {
+	n := rng.IntN(20)
+	peaks := randomBytes(rng, 4*PostingPeaks*n)
+	for i := 0; i+1 < len(peaks); i += 4 {
+		if rng.IntN(2) == 0 {
+			peaks[i+1] = 0
+		} else if rng.IntN(8) == 0 {
+			peaks[i], peaks[i+1] = 0xFF, 0xFF
+		}
+	}
+	got, want := make([]uint32, n), make([]uint32, n)
+	s := Saturation{rng.Float64() * (1 << 31), 0.3, rng.Float64() / 50}
+	k.Bound(got, peaks, s)
+	boundGo(want, peaks, s)
 	require.Equal(t, want, got, "seed %d", seed)
 }
 
