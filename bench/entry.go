@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"strconv"
 
 	"sluice/model"
 )
@@ -36,7 +37,7 @@ func contestants(ctx context.Context, m *model.Model, e entry) (list []contestan
 	if e.peers == nil {
 		return list, end, nil
 	}
-	process, err := e.peers.start(ctx, e.model, e.output, e.threads)
+	process, err := e.peers.start(ctx, "--model", e.model, "--output", e.output, "--threads", strconv.Itoa(e.threads))
 	if err != nil {
 		return nil, nil, errors.Join(err, end())
 	}

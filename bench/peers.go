@@ -10,7 +10,6 @@ import (
 	"os"
 	"os/exec"
 	"slices"
-	"strconv"
 	"time"
 )
 
@@ -45,11 +44,10 @@ type peerAnswer struct {
 	Vectors    [][]float32 `json:"vectors"`
 }
 
-// start runs the peers' process on a model's embedding or its logits; ctx ends
-// it.
-func (p Peers) start(ctx context.Context, model, output string, threads int) (*peerProcess, error) {
+// start runs a script that says first which engines it has; ctx ends it.
+func (p Peers) start(ctx context.Context, args ...string) (*peerProcess, error) {
 	var hello struct{ Peers []string }
-	process, err := p.launch(ctx, &hello, "--model", model, "--output", output, "--threads", strconv.Itoa(threads))
+	process, err := p.launch(ctx, &hello, args...)
 	if err != nil {
 		return nil, err
 	}
@@ -90,6 +88,18 @@ func (p *peerProcess) read(v any) error {
 	return nil
 }
 
+// ask sends a request and reads its answer.
+func (p *peerProcess) ask(request, answer any) error {
+	line, err := json.Marshal(request)
+	if err != nil {
+		return fmt.Errorf("asking the peers: %w", err)
+	}
+	if _, err := p.in.Write(append(line, '\n')); err != nil {
+		return fmt.Errorf("asking the peers: %w", err)
+	}
+	return p.read(answer)
+}
+
 // Close ends the process.
 func (p *peerProcess) Close() error {
 	if err := errors.Join(p.in.Close(), p.cmd.Wait()); err != nil {
@@ -110,15 +120,8 @@ func (p peer) name() string { return p.engine }
 func (p peer) Close() error { return nil }
 
 func (p peer) run(_ context.Context, ids [][]int32, runs int) (turn, error) {
-	request, err := json.Marshal(peerRequest{p.engine, ids, runs})
-	if err != nil {
-		return turn{}, fmt.Errorf("asking %s: %w", p.engine, err)
-	}
-	if _, err := p.process.in.Write(append(request, '\n')); err != nil {
-		return turn{}, fmt.Errorf("asking %s: %w", p.engine, err)
-	}
 	var a peerAnswer
-	if err := p.process.read(&a); err != nil {
+	if err := p.process.ask(peerRequest{p.engine, ids, runs}, &a); err != nil {
 		return turn{}, fmt.Errorf("%s: %w", p.engine, err)
 	}
 	t := turn{wall: seconds(a.Seconds), cpu: seconds(a.CPUSeconds), vectors: a.Vectors}

@@ -188,7 +188,7 @@ type lateInteraction struct {
 
 func newLateInteraction(dimensions int) *lateInteraction {
 	r := rand.New(rand.NewPCG(3, 0))
-	l := &lateInteraction{coder: late.NewCoder(dimensions)}
+	l := &lateInteraction{coder: late.NewCoder(late.Kind{Dimensions: dimensions, Bits: 1})}
 	l.query, l.special = randomTokens(r, queryTokens, dimensions)
 	for range candidates {
 		vectors, special := randomTokens(r, passageTokens, dimensions)

@@ -7,12 +7,41 @@ import (
 	"time"
 
 	"sluice/bench"
+	"sluice/model/hub"
 )
 
 type benchCommand struct {
-	Embed  benchEmbedCommand  `cmd:"" help:"The encoder at every precision: tokens a second, latency, cosine to f32; with --peers beside other engines, turn by turn."`
-	Rerank benchRerankCommand `cmd:"" help:"The cross-encoder at every precision, and late interaction: pairs a second and latency for 30 candidates of 180 words; with --peers beside other engines, turn by turn."`
-	Serve  benchServeCommand  `cmd:"" help:"A daemon under load, in closed loops and in an open one: latency, throughput, CPU time, memory; with --peers beside other servers, turn by turn."`
+	Embed   benchEmbedCommand   `cmd:"" help:"The encoder at every precision: tokens a second, latency, cosine to f32; with --peers beside other engines, turn by turn."`
+	Rerank  benchRerankCommand  `cmd:"" help:"The cross-encoder at every precision, and late interaction: pairs a second and latency for 30 candidates of 180 words; with --peers beside other engines, turn by turn."`
+	Lexical benchLexicalCommand `cmd:"" help:"BM25 over passages with one thread, unfiltered and filtered; with --peers beside other engines, turn by turn."`
+	Serve   benchServeCommand   `cmd:"" help:"A daemon under load, in closed loops and in an open one: latency, throughput, CPU time, memory; with --peers beside other servers, turn by turn."`
+}
+
+type benchLexicalCommand struct {
+	Data     string `arg:"" type:"existingdir" help:"Directory with texts (.md, .txt, .tar.xz) to make passages of."`
+	Passages int    `default:"300000" help:"How many passages."`
+	Queries  int    `default:"300" help:"Queries of one turn."`
+	Rounds   int    `default:"5" help:"Turns of each contestant at each filter."`
+	Peers    bool   `help:"Run the peers of bench/peers too ('make peers' sets them up)."`
+	Python   string `default:".peers/bin/python" help:"With --peers: the Python that has bench/peers/requirements.txt."`
+	JSON     string `name:"json" type:"path" help:"File for the figures."`
+}
+
+func (c benchLexicalCommand) Run(ctx context.Context) error {
+	cache, err := hub.CacheDir()
+	if err != nil {
+		return err
+	}
+	options := bench.LexicalOptions{Data: c.Data, Cache: filepath.Join(cache, "bench"), Passages: c.Passages, Queries: c.Queries, Rounds: c.Rounds, Log: os.Stdout}
+	if c.Peers {
+		options.Peers = &bench.Peers{Python: c.Python, Script: filepath.Join("bench", "peers", "lexical.py")}
+	}
+	file, err := bench.Lexical(ctx, options)
+	if err != nil || c.JSON == "" {
+		return err
+	}
+	file.Command = commandLine()
+	return file.Write(c.JSON)
 }
 
 type benchEmbedCommand struct {

@@ -137,6 +137,7 @@ func TestQueriesDoNotAllocate(t *testing.T) {
 		seg, err := buildSegment(t.Context(), c.documents(documents), testDims, english(t))
 		require.NoError(t, err)
 		parts, allowed, vector := []part{{seg: seg}}, every(3, documents), c.vector()
+		state := newSnapshot(1, parts)
 		memory, clauses := new(scratch), english(t).Parse(`w1 w2 w3 w5* "w1 w2"`)
 		dense = testing.AllocsPerRun(20, func() {
 			memory.choose(parts, allowed)
@@ -144,9 +145,8 @@ func TestQueriesDoNotAllocate(t *testing.T) {
 		})
 		require.NoError(t, err)
 		lexical = testing.AllocsPerRun(20, func() {
-			rows, length := memory.choose(parts, allowed)
-			s := lexicalSearch{parts: parts, clauses: clauses, model: newBM25(rows, length), lexicalMemory: &memory.lexical}
-			s.see(memory.selections)
+			v := state.view(allowed, memory)
+			s := lexicalSearch{parts: parts, visible: v.slots, clauses: clauses, model: newBM25(v.rows, v.length), lexicalMemory: &memory.lexical}
 			_, err = s.run(t.Context(), 10)
 		})
 		require.NoError(t, err)

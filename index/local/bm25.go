@@ -2,6 +2,8 @@ package local
 
 import (
 	"math"
+
+	"sluice/kernels/simd"
 )
 
 // Parameters of BM25: how fast repetition saturates, how much length counts.
@@ -33,30 +35,11 @@ func (m bm25) idf(df uint64) float64 {
 	return math.Log(1 + (m.rows-float64(df)+0.5)/(float64(df)+0.5))
 }
 
-// The conversion keeps a compiler from fusing operations: equal bits everywhere.
-func (m bm25) saturate(freq, length uint32) float64 {
-	tf := float64(freq)
-	return tf / (tf + (m.base + float64(m.slope*float64(length))))
+// term is the score of one clause, in points, of which a posting has at least 1.
+func (m bm25) term(weight float64) simd.Saturation {
+	return simd.Saturation{Weight: weight, Base: m.base, Slope: m.slope}
 }
 
 // Scores are added up as whole numbers, so that the sum does not depend on the
 // order: most is what all clauses together can reach.
 const most = 1 << 31
-
-// points is what a clause of the weight adds to a row's score, at least 1.
-func (m bm25) points(weight float64, freq, length uint32) uint32 {
-	return uint32(int64(weight*m.saturate(freq, length))) + 1
-}
-
-// bound is at least the points of every posting in a block.
-func (m bm25) bound(weight float64, header []byte) uint32 {
-	best := 0.0
-	for i := range blockPeaks {
-		p := peakAt(header, i)
-		if p.freq == math.MaxUint16 { // or more
-			p.freq = math.MaxUint32
-		}
-		best = max(best, m.saturate(p.freq, p.length))
-	}
-	return uint32(int64(weight*best)) + 2
-}

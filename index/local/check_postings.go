@@ -44,15 +44,18 @@ func checkList(s *segment, list postingList, lengths []uint32) error {
 		if err := b.open(list, i); err != nil {
 			return err
 		}
-		if n := b.decode(&d, 0, uint32(s.rows()), nil); n != b.n || d.slots[n-1] != b.last {
-			return damaged("posting block ends early")
+		if err := b.decode(&d); err != nil {
+			return err
+		}
+		if d.slots[0] < b.base || d.slots[b.n-1] != b.last || int(b.last) >= s.rows() {
+			return damaged("slots of a posting block")
 		}
 		for j := range b.n {
 			if j > 0 && d.slots[j] <= d.slots[j-1] {
 				return damaged("postings out of order")
 			}
 			lengths[d.slots[j]] += d.freqs[j]
-			if !bounded(list.header(i), d.freqs[j], s.length(d.slots[j])) {
+			if !bounded(list.peaks()[i*peaksSize:], d.freqs[j], s.length(d.slots[j])) {
 				return damaged("peaks of a block")
 			}
 		}
@@ -67,9 +70,9 @@ func checkList(s *segment, list postingList, lengths []uint32) error {
 }
 
 // bounded reports whether a peak stands for the posting.
-func bounded(header []byte, freq, length uint32) bool {
+func bounded(peaks []byte, freq, length uint32) bool {
 	for i := range blockPeaks {
-		p := peakAt(header, i)
+		p := peakAt(peaks, i)
 		if (p.freq >= freq || p.freq == math.MaxUint16) && p.length <= length {
 			return true
 		}

@@ -1,93 +1,56 @@
 package local
 
-import "math/bits"
+import (
+	"math/bits"
+	"slices"
 
-// decoded are the postings taken from one block.
-type decoded struct {
-	slots [blockPostings]uint32
-	freqs [blockPostings]uint32
-	index [blockPostings]uint8 // in the block
-}
+	"sluice/kernels/simd"
+)
 
-// decode takes the postings with visible slots in [lo, hi) and returns how many
-// there are.
-func (b *block) decode(dst *decoded, lo, hi uint32, visible *slotSet) (n int) {
-	if b.width == bitmapWidth {
-		n = b.decodeBitmap(dst, max(lo, b.base), hi, visible)
-	} else if visible == nil {
-		n = b.decodePacked(dst, max(lo, b.base), hi)
-	} else {
-		n = b.decodeVisible(dst, max(lo, b.base), hi, visible)
-	}
-	b.decodeFreqs(dst, n)
-	return n
-}
+// kernels unpack and score postings; all that there are give the same bits.
+var kernels = simd.BestPostings()
 
-func (b *block) decodeFreqs(dst *decoded, n int) {
-	if b.freqWidth == 0 {
-		for i := range n {
-			dst.freqs[i] = 1
-		}
-		return
-	}
+// once are the frequencies of a block in which every posting has 1.
+var once = func() (n simd.PostingNumbers) {
 	for i := range n {
-		dst.freqs[i] = b.freq(int(dst.index[i]))
-	}
-}
-
-func (b *block) start(lo uint32) int {
-	if lo <= b.base {
-		return 0
-	}
-	return b.search(lo)
-}
-
-func (b *block) decodePacked(dst *decoded, lo, hi uint32) (n int) {
-	for i := b.start(lo); i < b.n; i++ {
-		slot := b.packedSlot(i)
-		if slot >= hi {
-			break
-		}
-		dst.slots[n], dst.index[n] = slot, uint8(i)
-		n++
+		n[i] = 1
 	}
 	return n
+}()
+
+// decoded are the postings of one block.
+type decoded struct {
+	slots, freqs []uint32 // in what follows, or in once
+
+	slotRoom, freqRoom simd.PostingNumbers
 }
 
-func (b *block) decodeVisible(dst *decoded, lo, hi uint32, visible *slotSet) (n int) {
-	for i := b.start(lo); i < b.n; i++ {
-		slot := b.packedSlot(i)
-		if slot >= hi {
-			break
-		}
-		if visible.has(slot) {
-			dst.slots[n], dst.index[n] = slot, uint8(i)
-			n++
-		}
+// decode reads all postings. Damage that is not noticed here gives wrong slots,
+// so whoever uses them as an index checks them.
+func (b *block) decode(dst *decoded) error {
+	if b.width != bitmapWidth {
+		kernels.Unpack(&dst.slotRoom, b.slots, b.width, b.n, b.base)
+	} else if kernels.Expand(&dst.slotRoom, b.slots[:8*bitmapWords(b.base, b.last)], b.base&^63) != b.n {
+		return damaged("bitmap of postings")
 	}
-	return n
+	dst.slots, dst.freqs = dst.slotRoom[:b.n], once[:b.n]
+	if b.freqWidth > 0 {
+		kernels.Unpack(&dst.freqRoom, b.freqs, b.freqWidth, b.n, 1)
+		dst.freqs = dst.freqRoom[:b.n]
+	}
+	return nil
 }
 
-func (b *block) decodeBitmap(dst *decoded, lo, hi uint32, visible *slotSet) (n int) {
-	before := 0
-	for w := range bitmapWords(b.base, b.last) {
-		first := b.base&^63 + uint32(w)<<6
-		if first >= hi {
-			break
-		}
-		word := b.word(w)
-		for rest := word & inside(first, lo, hi) & visible.word(first); rest != 0; rest &= rest - 1 {
-			bit := bits.TrailingZeros64(rest)
-			i := before + bits.OnesCount64(word&(1<<bit-1))
-			if i >= b.n || n == blockPostings {
-				return n
-			}
-			dst.slots[n], dst.index[n] = first+uint32(bit), uint8(i)
-			n++
-		}
-		before += bits.OnesCount64(word)
+// between returns which of the postings have slots in [lo, hi).
+func (d *decoded) between(lo, hi uint32) (from, to int) {
+	to = len(d.slots)
+	if to > 0 && d.slots[0] < lo {
+		from, _ = slices.BinarySearch(d.slots, lo)
 	}
-	return n
+	if to > 0 && d.slots[to-1] >= hi {
+		to, _ = slices.BinarySearch(d.slots, hi)
+	}
+	return from, max(from, to)
 }
 
 // inside are the bits of the slots first…first+63 that lie in [lo, hi).
@@ -96,6 +59,9 @@ func inside(first, lo, hi uint32) uint64 {
 	if lo > first {
 		mask <<= min(lo-first, 64)
 	}
+	if hi <= first {
+		return 0
+	}
 	if d := hi - first; d < 64 {
 		mask &= 1<<d - 1
 	}
@@ -103,31 +69,26 @@ func inside(first, lo, hi uint32) uint64 {
 }
 
 // count returns how many postings have visible slots.
-func (b *block) count(visible *slotSet) (n int) {
-	if b.width != bitmapWidth {
-		return b.countPacked(visible)
+func (b *block) count(d *decoded, visible *slotSet) (n int, err error) {
+	if b.width == bitmapWidth {
+		for w := range bitmapWords(b.base, b.last) {
+			n += bits.OnesCount64(b.word(w) & visible.word(b.base&^63+uint32(w)<<6))
+		}
+		return n, nil
 	}
-	for w := range bitmapWords(b.base, b.last) {
-		n += bits.OnesCount64(b.word(w) & visible.word(b.base&^63+uint32(w)<<6))
-	}
-	return n
-}
-
-// countPacked asks for each posting whether it is visible, or, where few slots
-// are, for each of those whether it is a posting.
-func (b *block) countPacked(visible *slotSet) (n int) {
 	if visible.fewer(b.base, b.last, b.n/8) {
 		for slot := range visible.within(b.base, b.last) {
 			if _, ok := b.find(slot); ok {
 				n++
 			}
 		}
-		return n
+		return n, nil
 	}
-	for i := range b.n {
-		if visible.has(b.packedSlot(i)) {
-			n++
-		}
+	if err := b.decode(d); err != nil {
+		return 0, err
 	}
-	return n
+	for _, slot := range d.slots {
+		n += visible.bit(slot)
+	}
+	return n, nil
 }

@@ -3,7 +3,6 @@ package local
 import (
 	"context"
 	"fmt"
-	"slices"
 
 	"sluice/filter"
 	"sluice/index"
@@ -24,17 +23,17 @@ func (r *reader) Lexical(ctx context.Context, allowed filter.Set, query string, 
 		return nil, err
 	}
 	defer r.end(memory)
-	rows, length := memory.choose(r.state.parts, allowed)
-	if rows == 0 || length == 0 || k < 1 {
+	v := r.state.view(allowed, memory)
+	if v.length == 0 || k < 1 {
 		return nil, ctx.Err()
 	}
 	search := lexicalSearch{
 		parts:         r.state.parts,
 		clauses:       r.analyzer.Parse(query),
-		model:         newBM25(rows, length),
+		model:         newBM25(v.rows, v.length),
+		visible:       v.slots,
 		lexicalMemory: &memory.lexical,
 	}
-	search.see(memory.selections)
 	hits, err := search.run(ctx, k)
 	if err != nil {
 		memory.lexical = lexicalMemory{} // sums may be left in it
@@ -45,17 +44,16 @@ func (r *reader) Lexical(ctx context.Context, allowed filter.Set, query string, 
 
 // lexicalMemory is the memory of one query, used again by the next.
 type lexicalMemory struct {
-	visible []slotSet // by part
-	lists   []foundList
-	weights []float64 // by clause, in points
-	built   []byte    // lists of phrases and prefixes
-	picked  []posting
-	sums    []uint32 // by slot; all zero between uses
-	touched []uint32 // slots with a sum
-	hits    []index.Hit
-	decoded decoded
-	phrase  phraseMemory
-	windows windowMemory
+	lists      []foundList
+	weights    []float64 // by clause, in points
+	built      []byte    // lists of phrases and prefixes
+	picked     []posting
+	sums       []uint32 // by slot; all zero between uses
+	touched    []uint32 // slots with a sum
+	contenders []contender
+	decoded    decoded
+	phrase     phraseMemory
+	windows    windowMemory
 }
 
 // foundList is what one clause has in one part: the whole list, or, where few
@@ -69,24 +67,17 @@ type foundList struct {
 // each has, which gives the weights, and then scores part by part.
 type lexicalSearch struct {
 	parts   []part
+	visible []slotSet // by part
 	clauses []text.Clause
 	model   bm25
 	unit    float64 // score of one point
 	least   uint32  // points below this cannot be among the best
-	best    topK
+	best    contest
 	*lexicalMemory
 }
 
-// see turns selections into bits.
-func (s *lexicalSearch) see(selections []selection) {
-	s.visible = slices.Grow(s.visible[:0], len(s.parts))[:len(s.parts)]
-	for i := range s.parts {
-		s.visible[i].fill(selections[i].spans, s.parts[i].seg.rows())
-	}
-}
-
 func (s *lexicalSearch) run(ctx context.Context, k int) ([]index.Hit, error) {
-	s.best = topK{k: k, hits: s.hits[:0]}
+	s.best = contest{k: k, list: s.contenders[:0]}
 	if err := s.find(ctx); err != nil {
 		return nil, err
 	}
@@ -95,12 +86,9 @@ func (s *lexicalSearch) run(ctx context.Context, k int) ([]index.Hit, error) {
 			return nil, err
 		}
 	}
-	hits := s.best.sorted()
-	s.hits = hits
-	for i := range hits {
-		hits[i].Ordinal = s.ordinal(hits[i].Ordinal)
-	}
-	return slices.Clone(hits), ctx.Err()
+	hits := s.best.hits(s.ordinal)
+	s.contenders = s.best.list
+	return hits, ctx.Err()
 }
 
 // few reports whether so few rows of a part are visible that each is scored.
@@ -166,7 +154,7 @@ func (s *lexicalSearch) findIn(ctx context.Context, part int, c text.Clause) (ro
 		return uint64(len(s.picked) - start), nil
 	}
 	s.lists = append(s.lists, foundList{list: list})
-	return list.countIn(s.seen(part))
+	return s.count(list, s.seen(part))
 }
 
 // listOf returns the list of a clause: a term's own, or one built for the query.
@@ -183,8 +171,8 @@ func (s *lexicalSearch) listOf(ctx context.Context, part int, c text.Clause) (po
 // list is what the clause has in the part.
 func (s *lexicalSearch) list(part, clause int) foundList { return s.lists[clause*len(s.parts)+part] }
 
-// countIn returns how many postings are visible; nil: all.
-func (l postingList) countIn(visible *slotSet) (n uint64, err error) {
+// count returns how many postings are visible; nil: all.
+func (s *lexicalSearch) count(l postingList, visible *slotSet) (n uint64, err error) {
 	if visible == nil {
 		return uint64(l.count), nil
 	}
@@ -193,7 +181,11 @@ func (l postingList) countIn(visible *slotSet) (n uint64, err error) {
 		if err := b.open(l, i); err != nil {
 			return 0, err
 		}
-		n += uint64(b.count(visible))
+		here, err := b.count(&s.decoded, visible)
+		if err != nil {
+			return 0, err
+		}
+		n += uint64(here)
 	}
 	return n, nil
 }
@@ -208,23 +200,31 @@ func (s *lexicalSearch) pick(l postingList, visible *slotSet) error {
 		if err := b.open(l, i); err != nil {
 			return err
 		}
-		s.pickFrom(&b, visible)
+		if err := s.pickFrom(&b, visible); err != nil {
+			return err
+		}
 	}
 	return nil
 }
 
-func (s *lexicalSearch) pickFrom(b *block, visible *slotSet) {
+func (s *lexicalSearch) pickFrom(b *block, visible *slotSet) error {
 	if visible.fewer(b.base, b.last, b.n/8) {
 		for slot := range visible.within(b.base, b.last) {
 			if i, ok := b.find(slot); ok {
 				s.picked = append(s.picked, posting{slot, b.freq(i)})
 			}
 		}
-		return
+		return nil
 	}
-	for i := range b.decode(&s.decoded, b.base, b.last+1, visible) {
-		s.picked = append(s.picked, posting{s.decoded.slots[i], s.decoded.freqs[i]})
+	if err := b.decode(&s.decoded); err != nil {
+		return err
 	}
+	for i, slot := range s.decoded.slots {
+		if visible.has(slot) {
+			s.picked = append(s.picked, posting{slot, s.decoded.freqs[i]})
+		}
+	}
+	return nil
 }
 
 // score offers the rows of a part that may be among the best.
@@ -247,17 +247,20 @@ func (s *lexicalSearch) scorePicked(part int) {
 	sums := s.zeroSums(seg.rows())
 	s.touched = s.touched[:0]
 	for c, weight := range s.weights {
+		term := s.model.term(weight)
 		for _, p := range s.list(part, c).picked {
 			if sums[p.slot] == 0 {
 				s.touched = append(s.touched, p.slot)
 			}
-			sums[p.slot] += s.model.points(weight, p.freq, seg.length(p.slot))
+			sums[p.slot] += term.Points(p.freq, seg.length(p.slot))
 		}
 	}
+	before := s.before(part)
 	for _, slot := range s.touched {
-		s.offer(part, slot, sums[slot])
+		s.offer(seg, before, slot, sums[slot])
 		sums[slot] = 0
 	}
+	s.settle()
 }
 
 // zeroSums returns a number for each of so many slots, all zero.
@@ -268,24 +271,30 @@ func (m *lexicalMemory) zeroSums(slots int) []uint32 {
 	return m.sums[:slots]
 }
 
-// offer keeps a row if it is among the best so far. A kept hit's Ordinal is, till
-// the end, its slot counted through all parts.
-func (s *lexicalSearch) offer(part int, slot, points uint32) {
-	if points < s.least {
-		return
+// offer has a row take part if its points may be enough. Its slot counts on
+// from before, the slots of the parts before its own.
+func (s *lexicalSearch) offer(seg *segment, before, slot, points uint32) {
+	if points >= s.least {
+		score := float32(float64(points) * s.unit)
+		s.best.add(contender{keyOf(score, seg.row(slot)), before + slot})
 	}
-	score, row := float32(float64(points)*s.unit), s.parts[part].seg.row(slot)
-	if !s.best.admits(score, row) {
-		return
-	}
-	for _, p := range s.parts[:part] {
-		slot += uint32(p.seg.rows())
-	}
-	s.best.add(index.Hit{Row: row, Ordinal: slot, Score: score})
-	if len(s.best.hits) == s.best.k {
-		least := uint32(float64(s.best.hits[0].Score) / s.unit)
+}
+
+// settle raises the least number of points to that of the worst row kept.
+func (s *lexicalSearch) settle() {
+	s.best.settle()
+	if s.best.least > 0 {
+		least := uint32(float64(contender{key: s.best.least + 1}.score()) / s.unit)
 		s.least = least - least>>22 - min(least, 2) // what rounds to the same score stays
 	}
+}
+
+// before is how many slots the parts before one have.
+func (s *lexicalSearch) before(part int) (slots uint32) {
+	for _, p := range s.parts[:part] {
+		slots += uint32(p.seg.rows())
+	}
+	return slots
 }
 
 // ordinal returns the document of a slot counted through all parts.

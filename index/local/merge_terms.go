@@ -76,16 +76,15 @@ func (m *merger) appendMoved(list []movedPosting, part int, old postingList) ([]
 		if err != nil {
 			return nil, err
 		}
-		n := b.decode(&m.decoded, 0, uint32(m.parts[part].seg.rows()), nil)
-		if n != b.n {
-			return nil, damaged("posting block ends early")
+		if err := b.decode(&m.decoded); err != nil {
+			return nil, err
 		}
-		for j := range n {
+		for j, slot := range m.decoded.slots {
 			end := bytes.IndexByte(places, 0) + 1
-			if end == 0 {
-				return nil, damaged("places end early")
+			if end == 0 || int(slot) >= len(m.remap[part]) {
+				return nil, damaged("posting")
 			}
-			if slot := m.remap[part][m.decoded.slots[j]]; slot != dropped {
+			if slot := m.remap[part][slot]; slot != dropped {
 				list = append(list, movedPosting{posting{slot, m.decoded.freqs[j]}, places[:end]})
 			}
 			places = places[end:]

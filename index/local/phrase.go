@@ -51,8 +51,13 @@ func (s *lexicalSearch) phraseList(ctx context.Context, part int, c text.Clause)
 		if err := b.open(lead, i); err != nil {
 			return postingList{}, err
 		}
-		n := b.decode(&s.decoded, 0, uint32(s.parts[part].seg.rows()), s.seen(part))
-		for _, slot := range s.decoded.slots[:n] {
+		if err := b.decode(&s.decoded); err != nil {
+			return postingList{}, err
+		}
+		for _, slot := range s.decoded.slots {
+			if !s.seen(part).has(slot) {
+				continue
+			}
 			freq, err := m.occurrences(slot, c.Offsets)
 			if err != nil {
 				return postingList{}, err
@@ -153,8 +158,16 @@ func (s *lexicalSearch) addList(ctx context.Context, part int, list postingList)
 		if err := b.open(list, i); err != nil {
 			return err
 		}
-		for j := range b.decode(&s.decoded, 0, uint32(rows), s.seen(part)) {
-			slot := s.decoded.slots[j]
+		if err := b.decode(&s.decoded); err != nil {
+			return err
+		}
+		for j, slot := range s.decoded.slots {
+			if int(slot) >= rows {
+				return damaged("posting")
+			}
+			if !s.seen(part).has(slot) {
+				continue
+			}
 			sums[slot] += s.decoded.freqs[j]
 			s.phrase.bits[slot>>6] |= 1 << (slot & 63)
 		}

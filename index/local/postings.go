@@ -5,13 +5,17 @@ import (
 	"encoding/binary"
 	"math/bits"
 	"sort"
+
+	"sluice/kernels/simd"
 )
 
 const (
-	blockPostings   = 128
-	blockPeaks      = 4
-	blockHeaderSize = 12 + 4*blockPeaks
+	blockPostings   = simd.PostingBlock
+	blockPeaks      = simd.PostingPeaks
+	blockHeaderSize = 12
+	peaksSize       = 4 * blockPeaks
 	bitmapWidth     = 0xFF // as the width of slots: they are a bitmap
+	bitmapShare     = 4    // postings per word of a bitmap, at least
 	slack           = 8    // bytes after a list that a reader may load and ignore
 )
 
@@ -22,12 +26,12 @@ type posting struct {
 }
 
 // postingList is the encoded list of one term, ascending by slot: a header for
-// each block of up to blockPostings, then the blocks' bodies, then the places
-// of all postings. docs/formats/index.md has the bytes.
+// each block of up to blockPostings, then the peaks of each, then their bodies,
+// then the places of all postings. docs/formats/index.md has the bytes.
 //
-// Any posting of a block can be read without those before it. A header says
-// enough to skip its block: the last slot, and peaks, which bound every score
-// in it whatever the statistics are.
+// Any posting of a block can be read without those before it. Header and peaks say
+// enough to skip a block: its last slot, and what bounds every score in it
+// whatever the statistics are.
 type postingList struct {
 	count uint32
 	data  []byte // its capacity goes slack bytes beyond
@@ -36,7 +40,7 @@ type postingList struct {
 func (l postingList) blocks() int { return (int(l.count) + blockPostings - 1) / blockPostings }
 
 // bodies is where the first block's body begins.
-func (l postingList) bodies() int { return l.blocks() * blockHeaderSize }
+func (l postingList) bodies() int { return l.blocks() * (blockHeaderSize + peaksSize) }
 
 // check makes sure that the headers can be read.
 func (l postingList) check() error {
@@ -47,6 +51,9 @@ func (l postingList) check() error {
 }
 
 func (l postingList) header(i int) []byte { return l.data[i*blockHeaderSize:][:blockHeaderSize] }
+
+// peaks are those of all blocks.
+func (l postingList) peaks() []byte { return l.data[l.blocks()*blockHeaderSize : l.bodies()] }
 
 // last is the last slot of a block.
 func (l postingList) last(i int) uint32 { return binary.LittleEndian.Uint32(l.header(i)) }
@@ -111,6 +118,9 @@ func (b *block) open(l postingList, i int) error {
 	slots := packedSize(b.n, b.width)
 	if b.width == bitmapWidth {
 		slots = 8 * bitmapWords(b.base, b.last)
+	}
+	if b.width == bitmapWidth && bitmapWords(b.base, b.last) > b.n/bitmapShare {
+		return damaged("posting bitmap")
 	}
 	if b.width > 32 && b.width != bitmapWidth || b.freqWidth > 32 ||
 		uint64(slots)+uint64(packedSize(b.n, b.freqWidth)) != to-from-2 {

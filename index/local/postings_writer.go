@@ -14,7 +14,7 @@ import (
 func appendList(dst []byte, list []posting, places []byte, lengths []uint32) []byte {
 	start := len(dst)
 	blocks := (len(list) + blockPostings - 1) / blockPostings
-	dst = append(dst, make([]byte, blocks*blockHeaderSize)...)
+	dst = append(dst, make([]byte, blocks*(blockHeaderSize+peaksSize))...)
 	bodies, base, placed := len(dst), uint32(0), 0
 	for i := range blocks {
 		block := list[i*blockPostings : min(len(list), (i+1)*blockPostings)]
@@ -25,7 +25,7 @@ func appendList(dst []byte, list []posting, places []byte, lengths []uint32) []b
 		binary.LittleEndian.PutUint32(header, last)
 		binary.LittleEndian.PutUint32(header[4:], uint32(len(dst)-bodies))
 		binary.LittleEndian.PutUint32(header[8:], uint32(placed))
-		putPeaks(header[12:], block, lengths)
+		putPeaks(dst[start+blocks*blockHeaderSize+i*peaksSize:], block, lengths)
 		base = last + 1
 	}
 	return append(dst, places...)
@@ -37,7 +37,7 @@ func appendBody(dst []byte, block []posting, base, last uint32) []byte {
 	for _, p := range block {
 		freqWidth = max(freqWidth, bits.Len32(p.freq-1))
 	}
-	if words := bitmapWords(base, last); words <= len(block)/4 {
+	if words := bitmapWords(base, last); words <= len(block)/bitmapShare {
 		dst = append(dst, bitmapWidth, byte(freqWidth))
 		dst = appendBitmap(dst, block, base, words)
 	} else {
@@ -106,9 +106,9 @@ func putPeaks(dst []byte, block []posting, lengths []uint32) {
 	}
 }
 
-// peakAt is the i-th peak of a block's header.
-func peakAt(header []byte, i int) peak {
-	at := header[12+4*i:]
+// peakAt is the i-th of encoded peaks.
+func peakAt(peaks []byte, i int) peak {
+	at := peaks[4*i:]
 	return peak{uint32(binary.LittleEndian.Uint16(at)), uint32(binary.LittleEndian.Uint16(at[2:]))}
 }
 
@@ -147,6 +147,6 @@ func joined(peaks []peak) []peak {
 // loss is by how much the bound grows where two peaks become one, for texts
 // of a usual length.
 func loss(a, b peak) float64 {
-	usual := newBM25(1, 100)
-	return usual.saturate(a.freq, b.length) - max(usual.saturate(a.freq, a.length), usual.saturate(b.freq, b.length))
+	usual := newBM25(1, 100).term(1 << 30)
+	return float64(usual.Points(a.freq, b.length)) - float64(max(usual.Points(a.freq, a.length), usual.Points(b.freq, b.length)))
 }

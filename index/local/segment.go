@@ -55,6 +55,7 @@ type segment struct {
 	section [sectionCount][]byte
 	vectors []float32
 	lengths []uint32 // by slot: terms, by field weight
+	table   termTable
 }
 
 // openSegment reads a segment's tables and verifies all checksums but those
@@ -77,6 +78,7 @@ func openSegment(data []byte) (*segment, error) {
 	}
 	s.vectors = asFloats(s.section[vectorSection])
 	s.lengths = asUint32s(s.section[rowSection][s.rows()*4:])
+	s.table = newTermTable(s)
 	s.refs.Store(1)
 	return s, nil
 }
@@ -192,9 +194,14 @@ func (s *segment) seek(from int, ordinal uint32) int {
 	return gallop(from, s.documents(), func(i int) bool { return s.ordinal(i) >= ordinal })
 }
 
-// ordinalOf returns the ordinal of the document that holds the slot.
+// ordinalOf returns the ordinal of the document that holds the slot. Documents
+// are of much the same size, so it looks first where the slot would then be.
 func (s *segment) ordinalOf(slot uint32) uint32 {
-	return s.ordinal(sort.Search(s.documents(), func(i int) bool { return s.document(i).hi > slot }))
+	guess := int(uint64(slot) * uint64(s.documents()) / uint64(s.rows()))
+	for step := 1; guess > 0 && s.document(guess).lo > slot; step *= 2 {
+		guess = max(0, guess-step)
+	}
+	return s.ordinal(gallop(guess, s.documents(), func(i int) bool { return s.document(i).hi > slot }))
 }
 
 // row returns the store's row number of a slot.
@@ -222,20 +229,10 @@ func (s *segment) term(i int) (term []byte, list postingList) {
 	if end := binary.LittleEndian.Uint64(entry[8:]); postings <= end && end <= uint64(len(s.section[postingSection])) {
 		list.data = s.section[postingSection][postings:end] // the footer, if nothing else, is slack
 	}
-	return s.section[stringSection][text:binary.LittleEndian.Uint32(entry)], list
-}
-
-// lookup returns the postings of a term; the empty list if there are none.
-func (s *segment) lookup(term string) (postingList, error) {
-	i := s.seekTerm(term)
-	if i == s.terms() {
-		return postingList{}, nil
+	if end := binary.LittleEndian.Uint32(entry); text <= end && uint64(end) <= uint64(len(s.section[stringSection])) {
+		term = s.section[stringSection][text:end]
 	}
-	at, list := s.term(i)
-	if string(at) != term {
-		return postingList{}, nil
-	}
-	return list, list.check()
+	return term, list
 }
 
 // seekTerm returns the first term that is not before the given one.

@@ -37,9 +37,14 @@ func (s *slotSet) word(first uint32) uint64 {
 	return s.words[first>>6]
 }
 
-func (s *slotSet) has(slot uint32) bool {
-	w := int(slot >> 6)
-	return w < len(s.words) && s.words[w]>>(slot&63)&1 != 0
+func (s *slotSet) has(slot uint32) bool { return s == nil || s.bit(slot) != 0 }
+
+// bit is 1 for a slot of the set, which is not nil, else 0.
+func (s *slotSet) bit(slot uint32) int {
+	if w := int(slot >> 6); w < len(s.words) {
+		return int(s.words[w] >> (slot & 63) & 1)
+	}
+	return 0
 }
 
 // fewer reports whether not more than limit slots lie in [lo, last].

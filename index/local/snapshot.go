@@ -66,6 +66,7 @@ type snapshot struct {
 	parts []part // an ordinal is live in at most one
 	epoch uint64
 	refs  atomic.Int64
+	seen  recentViews
 }
 
 func newSnapshot(epoch uint64, parts []part) *snapshot {

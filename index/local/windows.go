@@ -4,40 +4,49 @@ import (
 	"context"
 	"math/bits"
 	"slices"
+
+	"sluice/kernels/simd"
 )
 
-// windowSlots is how many slots are scored at a time: their sums, bits and
-// lengths stay in the first-level cache.
-const windowSlots = 4096
+// windowSlots is how many slots are scored at a time: their sums and lengths
+// stay in the first-level cache.
+const windowSlots = simd.PostingWindow
 
 // windowMemory is what scoring a part by windows needs.
 type windowMemory struct {
-	cursors []cursor
-	bounds  []uint32 // by window and cursor: at least what the clause adds to a row there
-	starts  []uint32 // by window and cursor: the first block that reaches into the window
-	order   []uint64 // windows, the one with the greatest bound first
-	byBound []uint64 // cursors of a window, the one with the least bound first
-	sums    [windowSlots]uint32
-	touched [windowSlots / 64]uint64
+	cursors     []cursor
+	bounds      []uint32 // by window and cursor: at least what the clause adds to a row there
+	starts      []uint32 // by window and cursor: the first block that reaches into the window
+	order       []uint64 // windows, the one with the greatest bound first
+	blockBounds []uint32 // of one list
+	byBound     []uint64 // cursors of a window, the one with the least bound first
+	sums        simd.PostingSums
+	reached     slotBits
+	still       slotBits // slots of a window that may be among the best
 }
+
+// slotBits has a bit for each slot of a window.
+type slotBits [windowSlots / 64]uint64
 
 // cursor is a clause's place in its list.
 type cursor struct {
 	list   postingList
-	weight float64
+	term   simd.Saturation
 	at     int // block
 	opened int // the block that is open
 	block  block
 
-	posting int // of a phrase's term in the block
+	decoded  int // the block whose postings these are
+	postings decoded
+	posting  int // of a phrase's term in the block
 }
 
 // scoreWindows goes through the part window by window, the most promising
 // first, so that the least score that still counts grows fast. In each window
 // the clauses that together cannot reach it are set aside (MaxScore: Turtle
 // and Flood 1995; with the bounds of blocks: Dimopoulos, Nepomnyachiy and Suel
-// 2013); the others' postings are summed up, and what is set aside is looked
-// up only for rows that may still count.
+// 2013). The others' postings are summed up, visible or not, and what is set
+// aside is looked up only for visible rows that may still count.
 func (s *lexicalSearch) scoreWindows(ctx context.Context, part int) error {
 	slots := uint32(s.parts[part].seg.rows())
 	s.openCursors(part)
@@ -50,7 +59,7 @@ func (s *lexicalSearch) scoreWindows(ctx context.Context, part int) error {
 			return err
 		}
 		lo := uint32(w) * windowSlots
-		if err := s.scoreWindow(part, uint32(w), lo, min(slots, lo+windowSlots)); err != nil {
+		if err := s.scoreWindow(part, int(uint32(w)), lo, min(slots, lo+windowSlots)); err != nil {
 			return err
 		}
 	}
@@ -58,10 +67,11 @@ func (s *lexicalSearch) scoreWindows(ctx context.Context, part int) error {
 }
 
 func (s *lexicalSearch) openCursors(part int) {
-	s.windows.cursors = s.windows.cursors[:0]
+	m := &s.windows
+	m.cursors = m.cursors[:0]
 	for c, weight := range s.weights {
 		if list := s.list(part, c).list; list.count > 0 {
-			s.windows.cursors = append(s.windows.cursors, cursor{list: list, weight: weight, opened: -1})
+			m.cursors = append(m.cursors, cursor{list: list, term: s.model.term(weight), opened: -1, decoded: -1})
 		}
 	}
 }
@@ -73,7 +83,7 @@ func (s *lexicalSearch) boundWindows(windows int) {
 	m.starts = slices.Grow(m.starts[:0], windows*n)[:windows*n]
 	clear(m.bounds)
 	for c := range m.cursors {
-		s.boundCursor(c, windows)
+		m.boundCursor(c, windows)
 	}
 	m.order = m.order[:0]
 	for w := range windows {
@@ -85,40 +95,34 @@ func (s *lexicalSearch) boundWindows(windows int) {
 			m.order = append(m.order, sum<<32|uint64(w))
 		}
 	}
-	slices.SortFunc(m.order, func(a, b uint64) int { // descending
-		if a > b {
-			return -1
-		}
-		return 1
-	})
+	slices.Sort(m.order)
+	slices.Reverse(m.order)
 }
 
-func (s *lexicalSearch) boundCursor(c, windows int) {
-	m, n := &s.windows, len(s.windows.cursors)
-	list, weight, base := m.cursors[c].list, m.cursors[c].weight, uint32(0)
+func (m *windowMemory) boundCursor(c, windows int) {
+	n, list, base := len(m.cursors), m.cursors[c].list, uint32(0)
+	m.blockBounds = slices.Grow(m.blockBounds[:0], list.blocks())[:list.blocks()]
+	kernels.Bound(m.blockBounds, list.peaks(), m.cursors[c].term)
 	for i := range list.blocks() {
-		header := list.header(i)
-		last := list.last(i)
-		bound := s.model.bound(weight, header)
+		most, last := m.blockBounds[i], list.last(i)
 		for w := int(base / windowSlots); w <= int(last/windowSlots) && w < windows; w++ {
 			if m.bounds[w*n+c] == 0 {
 				m.starts[w*n+c] = uint32(i)
 			}
-			m.bounds[w*n+c] = max(m.bounds[w*n+c], bound)
+			m.bounds[w*n+c] = max(m.bounds[w*n+c], most)
 		}
 		base = last + 1
 	}
 }
 
 // scoreWindow offers the rows of one window that may be among the best.
-func (s *lexicalSearch) scoreWindow(part int, window, lo, hi uint32) error {
+func (s *lexicalSearch) scoreWindow(part, window int, lo, hi uint32) error {
 	m, n := &s.windows, len(s.windows.cursors)
-	bounds := m.bounds[int(window)*n : (int(window)+1)*n]
 	m.byBound = m.byBound[:0]
-	for c, bound := range bounds {
+	for c, bound := range m.bounds[window*n : (window+1)*n] {
 		if bound > 0 {
 			m.byBound = append(m.byBound, uint64(bound)<<32|uint64(c))
-			m.cursors[c].at = int(m.starts[int(window)*n+c])
+			m.cursors[c].at = int(m.starts[window*n+c])
 		}
 	}
 	slices.Sort(m.byBound)
@@ -127,34 +131,154 @@ func (s *lexicalSearch) scoreWindow(part int, window, lo, hi uint32) error {
 		rest += uint32(m.byBound[aside] >> 32)
 		aside++
 	}
+	lengths := s.parts[part].seg.lengths[lo:hi]
+	clear(m.sums[:])
 	for _, c := range m.byBound[aside:] {
-		if err := s.sumUp(part, &m.cursors[uint32(c)], lo, hi); err != nil {
+		if err := m.sumUp(&m.cursors[uint32(c)], lengths, lo); err != nil {
 			return err
 		}
 	}
-	return s.offerTouched(part, lo, m.byBound[:aside], rest)
+	m.still = slotBits{}
+	for w := range m.still {
+		m.still[w] = s.seen(part).word(lo + uint32(w)<<6)
+	}
+	left := m.keep(s.least, rest)
+	for ; aside > 0 && left; aside-- {
+		c, bound := uint32(m.byBound[aside-1]), uint32(m.byBound[aside-1]>>32)
+		if err := m.complete(&m.cursors[c], lengths, lo); err != nil {
+			return err
+		}
+		rest -= bound
+		left = m.keep(s.least, rest)
+	}
+	s.offerStill(part, lo)
+	return nil
 }
 
-// sumUp adds the points of a clause to every visible row of a window.
-func (s *lexicalSearch) sumUp(part int, c *cursor, lo, hi uint32) error {
-	lengths, visible := s.parts[part].seg.lengths, s.seen(part)
-	sums, touched := &s.windows.sums, &s.windows.touched
+// keep drops the slots that do not reach the least score even with rest, and
+// reports whether any is left.
+func (m *windowMemory) keep(least, rest uint32) bool {
+	need := uint32(1)
+	if least > rest {
+		need = least - rest
+	}
+	kernels.Reach((*[windowSlots / 64]uint64)(&m.reached), &m.sums, need)
+	any := uint64(0)
+	for w := range m.still {
+		m.still[w] &= m.reached[w]
+		any |= m.still[w]
+	}
+	return any != 0
+}
+
+// sumUp adds the points of a clause to the rows of the window from lo on.
+func (m *windowMemory) sumUp(c *cursor, lengths []uint32, lo uint32) error {
+	hi := lo + uint32(len(lengths))
 	for ; c.at < c.list.blocks() && c.list.base(c.at) < hi; c.at++ {
+		if err := c.decode(); err != nil {
+			return err
+		}
+		from, to := c.postings.between(lo, hi)
+		kernels.Score(&m.sums, lengths, c.postings.slots[from:to], c.postings.freqs[from:to], lo, c.term)
+	}
+	return nil
+}
+
+// complete adds the points of a clause to the slots that are still of interest.
+func (m *windowMemory) complete(c *cursor, lengths []uint32, lo uint32) error {
+	hi := lo + uint32(len(lengths))
+	for ; c.at < c.list.blocks() && c.list.base(c.at) < hi; c.at++ {
+		from, to := max(lo, c.list.base(c.at)), min(hi-1, c.list.last(c.at))
+		if from > to {
+			return damaged("posting block header")
+		}
+		few := m.few(from-lo, to-lo)
+		if few == 0 {
+			continue
+		}
 		if err := c.open(); err != nil {
 			return err
 		}
-		n := c.block.decode(&s.decoded, lo, hi, visible)
-		slots, freqs := s.decoded.slots[:n], s.decoded.freqs[:n]
-		for i, slot := range slots {
-			at := slot - lo
-			if at >= windowSlots {
-				return damaged("posting outside its block")
+		switch {
+		case c.block.width == bitmapWidth:
+			if err := m.completeBitmap(c, lengths, lo); err != nil {
+				return err
 			}
-			sums[at] += s.model.points(c.weight, freqs[i], lengths[slot])
-			touched[at>>6] |= 1 << (at & 63)
+		case few <= blockPostings/16 && c.decoded != c.at:
+			m.completeFew(c, lengths, lo, from, to)
+		default:
+			if err := m.completeMany(c, lengths, lo); err != nil {
+				return err
+			}
 		}
 	}
 	return nil
+}
+
+// few counts the slots of interest in [from, to], counted from the window's first.
+func (m *windowMemory) few(from, to uint32) (n int) {
+	for w := from >> 6; w <= to>>6; w++ {
+		n += bits.OnesCount64(m.still[w] & inside(w<<6, from, to+1))
+	}
+	return n
+}
+
+func (m *windowMemory) completeBitmap(c *cursor, lengths []uint32, lo uint32) error {
+	before, first := 0, c.block.base&^63
+	for i := range bitmapWords(c.block.base, c.block.last) {
+		word := c.block.word(i)
+		count := bits.OnesCount64(word)
+		if before+count > c.block.n {
+			return damaged("bitmap of postings")
+		}
+		if w := (first - lo) >> 6; w < uint32(len(m.still)) {
+			for rest := word & m.still[w]; rest != 0; rest &= rest - 1 {
+				bit := bits.TrailingZeros64(rest)
+				at := w<<6 + uint32(bit)
+				freq := c.block.freq(before + bits.OnesCount64(word&(1<<bit-1)))
+				m.sums[at] += c.term.Points(freq, lengths[at])
+			}
+		}
+		before += count
+		first += 64
+	}
+	return nil
+}
+
+func (m *windowMemory) completeFew(c *cursor, lengths []uint32, lo, from, to uint32) {
+	from, to = from-lo, to-lo
+	for w := from >> 6; w <= to>>6; w++ {
+		for rest := m.still[w] & inside(w<<6, from, to+1); rest != 0; rest &= rest - 1 {
+			at := w<<6 + uint32(bits.TrailingZeros64(rest))
+			if i, ok := c.block.find(lo + at); ok {
+				m.sums[at] += c.term.Points(c.block.freq(i), lengths[at])
+			}
+		}
+	}
+}
+
+func (m *windowMemory) completeMany(c *cursor, lengths []uint32, lo uint32) error {
+	if err := c.decode(); err != nil {
+		return err
+	}
+	for i, slot := range c.postings.slots {
+		at := slot - lo
+		if at < uint32(len(lengths)) && m.still[at>>6]>>(at&63)&1 != 0 {
+			m.sums[at] += c.term.Points(c.postings.freqs[i], lengths[at])
+		}
+	}
+	return nil
+}
+
+func (s *lexicalSearch) offerStill(part int, lo uint32) {
+	seg, before := s.parts[part].seg, s.before(part)
+	for w, word := range s.windows.still {
+		for ; word != 0; word &= word - 1 {
+			at := uint32(w<<6 + bits.TrailingZeros64(word))
+			s.offer(seg, before, lo+at, s.windows.sums[at])
+		}
+	}
+	s.settle()
 }
 
 func (c *cursor) open() error {
@@ -165,47 +289,15 @@ func (c *cursor) open() error {
 	return c.block.open(c.list, c.at)
 }
 
-// offerTouched completes the sums that may be among the best with the clauses
-// that were set aside, which add at most rest, and clears all sums.
-func (s *lexicalSearch) offerTouched(part int, lo uint32, aside []uint64, rest uint32) (err error) {
-	m := &s.windows
-	for w := range m.touched {
-		word := m.touched[w]
-		if word == 0 {
-			continue
-		}
-		m.touched[w] = 0
-		for ; word != 0; word &= word - 1 {
-			at := w<<6 + bits.TrailingZeros64(word)
-			sum := m.sums[at]
-			m.sums[at] = 0
-			if sum+rest < s.least {
-				continue
-			}
-			if sum, err = s.complete(part, lo+uint32(at), sum, aside, rest); err != nil {
-				return err
-			}
-			s.offer(part, lo+uint32(at), sum)
-		}
+func (c *cursor) decode() error {
+	if c.decoded == c.at {
+		return nil
 	}
-	return nil
-}
-
-// complete adds to a row's sum what the clauses set aside have in it, the
-// greatest bound first, and ends early if the sum cannot count any more.
-func (s *lexicalSearch) complete(part int, slot, sum uint32, aside []uint64, rest uint32) (uint32, error) {
-	for i := len(aside) - 1; i >= 0 && sum+rest >= s.least; i-- {
-		c := &s.windows.cursors[uint32(aside[i])]
-		rest -= uint32(aside[i] >> 32)
-		at, ok, err := c.seek(slot)
-		if err != nil {
-			return 0, err
-		}
-		if ok {
-			sum += s.model.points(c.weight, c.block.freq(at), s.parts[part].seg.lengths[slot])
-		}
+	c.decoded = c.at
+	if err := c.open(); err != nil {
+		return err
 	}
-	return sum, nil
+	return c.block.decode(&c.postings)
 }
 
 // seek goes on to the slot and returns which posting of the open block is its.
