@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -91,10 +92,11 @@ func (c benchServeCommand) serve(ctx context.Context, o bench.ServeOptions) (fig
 		fmt.Printf("%d idle connections: %.0f MB, %.0f MB more than before\n", c.Idle, idle["idle.rss_mb"], idle["idle.growth_mb"])
 	}
 	file, err := bench.Serve(ctx, o)
-	for name, value := range idle {
-		file.Figures[name] = value
+	if err != nil {
+		return file, err
 	}
-	return file, err
+	maps.Copy(file.Figures, idle)
+	return file, nil
 }
 
 // target is a daemon to measure.

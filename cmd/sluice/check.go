@@ -45,7 +45,10 @@ func checkStore(ctx context.Context, data string, report func(string)) (uint64, 
 	}
 	err = st.Check(ctx, func(f store.Fault) { report("store: " + f.Where + ": " + f.What) })
 	epoch, epochErr := st.Epoch(ctx)
-	return epoch, errors.Join(err, epochErr, st.Close())
+	if err = errors.Join(err, epochErr, st.Close()); err != nil {
+		return 0, fmt.Errorf("checking %s: %w", storeDir(data), err)
+	}
+	return epoch, nil
 }
 
 func checkIndexes(data string, epoch uint64, report func(string)) error {

@@ -50,7 +50,8 @@ func TestIngestFolder(t *testing.T) {
 
 	r = d.run("ann", "ingest", filepath.Join(good, "a.md"), "--collection", "docs")
 	require.Zero(t, r.code, "%s", r)
-	require.Contains(t, r.out, "1 access_updated; ")
+	require.Contains(t, r.out, "1 unchanged; ")
+	require.Empty(t, found(t, d.as("ann"), "docs", "harbour"), "without --reader nobody gains")
 	d.stop()
 }
 
