@@ -24,16 +24,20 @@ type Collection struct {
 }
 
 // Document is one document to write: the body of POST …/documents, or one line
-// of its NDJSON form. Readers: absent or null leaves the decision to the
-// policies; an empty list admits nobody. Entries: "user:…", "group:…", "public".
+// of its NDJSON form. Entries of Readers: "user:…", "group:…", "public".
+//
+// On a document that is there, a field of the access row that is absent (nil)
+// stays as it is, and null takes it away: no readers (a pointer to a nil list)
+// leave the decision to the policies, while an empty list admits nobody. On a
+// new document absent is null. [Client.SetAccess] takes a bound of validity away.
 type Document struct {
 	Key        string         `json:"key"`
 	Title      string         `json:"title,omitempty"`
 	Format     string         `json:"format"` // "markdown", "html", "text"
 	Text       string         `json:"text"`
 	Readers    *[]string      `json:"readers,omitempty"`
-	Attributes map[string]any `json:"attributes,omitempty"`
-	Regions    []string       `json:"regions,omitempty"`
+	Attributes map[string]any `json:"attributes,omitzero"`
+	Regions    []string       `json:"regions,omitzero"`
 	ValidFrom  *time.Time     `json:"valid_from,omitempty"`
 	ValidUntil *time.Time     `json:"valid_until,omitempty"`
 }

@@ -10,6 +10,38 @@ type Access struct {
 	Applicability Applicability
 }
 
+// AccessFields names fields of an access row.
+type AccessFields uint8
+
+// The fields that a write may leave open.
+const (
+	ReadersField AccessFields = 1 << iota
+	AttributesField
+	RegionsField
+	ValidFromField
+	ValidUntilField
+)
+
+// Keeping returns a with the named fields as they are in the present row.
+func (a Access) Keeping(fields AccessFields, present Access) Access {
+	if fields&ReadersField != 0 {
+		a.Readers = present.Readers
+	}
+	if fields&AttributesField != 0 {
+		a.Attributes = present.Attributes
+	}
+	if fields&RegionsField != 0 {
+		a.Applicability.Regions = present.Applicability.Regions
+	}
+	if fields&ValidFromField != 0 {
+		a.Applicability.ValidFrom = present.Applicability.ValidFrom
+	}
+	if fields&ValidUntilField != 0 {
+		a.Applicability.ValidUntil = present.Applicability.ValidUntil
+	}
+	return a
+}
+
 // Applicability says where and when a document applies. It is not access: a
 // readable document out of scope is left out of a search, and counted apart.
 // No Regions means everywhere; a zero time is open on that side.

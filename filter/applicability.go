@@ -25,6 +25,11 @@ func (a Applicability) validAt(t time.Time) bool {
 		(a.ValidUntil.IsZero() || t.Before(a.ValidUntil))
 }
 
+// Never reports a validity that holds no moment: it ends before it begins.
+func (a Applicability) Never() bool {
+	return !a.ValidFrom.IsZero() && !a.ValidUntil.IsZero() && !a.ValidFrom.Before(a.ValidUntil)
+}
+
 func (a Applicability) dated() bool { return !a.ValidFrom.IsZero() || !a.ValidUntil.IsZero() }
 
 // Within returns the documents of the set that apply within the scope.

@@ -26,6 +26,7 @@ type Document struct {
 	Format string
 	Text   []byte
 	Access filter.Access
+	Keeps  filter.AccessFields // of Access: on a document that is there, these stay as they are
 }
 
 func (d Document) check() error {

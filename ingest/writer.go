@@ -69,11 +69,11 @@ func (w *Writer) Write(ctx context.Context, tenant, collection string, d Documen
 	if err := d.check(); err != nil {
 		return Outcome{}, err
 	}
-	if err := w.checkAccess(d.Access); err != nil {
-		return Outcome{}, err
-	}
 	c, err := w.store.Collection(ctx, tenant, collection)
 	if err != nil {
+		return Outcome{}, err
+	}
+	if err := w.checkWritten(ctx, c, d); err != nil {
 		return Outcome{}, err
 	}
 	out, err := w.commit(ctx, c, d)
@@ -83,9 +83,28 @@ func (w *Writer) Write(ctx context.Context, tenant, collection string, d Documen
 	return out, w.serving.Await(ctx, out.Epoch)
 }
 
+// checkWritten checks the access row that the write would leave as things are.
+// Should the document change meanwhile, what gets by is hidden from everybody.
+func (w *Writer) checkWritten(ctx context.Context, c store.Collection, d Document) error {
+	if d.Keeps == 0 {
+		return w.checkAccess(d.Access)
+	}
+	present, err := w.store.Lookup(ctx, c.ID, d.Key)
+	switch {
+	case err == nil:
+		return w.checkAccess(d.Access.Keeping(d.Keeps, present.Access))
+	case errors.Is(err, store.ErrNotFound):
+		return w.checkAccess(d.Access)
+	}
+	return err
+}
+
 // checkAccess refuses a document that a mistyped attribute would hide from
-// everybody.
+// everybody, or that would never apply.
 func (w *Writer) checkAccess(a filter.Access) error {
+	if a.Applicability.Never() {
+		return fmt.Errorf("%w: valid_until: not after valid_from", store.ErrInvalid)
+	}
 	if err := w.serving.CheckDocument(a.Attributes); err != nil {
 		return fmt.Errorf("%w: the policies could never permit this document: %w", store.ErrInvalid, err)
 	}
@@ -131,7 +150,7 @@ func prepare(d Document, model gpu.Info) (store.Version, error) {
 	}
 	return store.Version{
 		Key: d.Key, Title: title, Format: d.Format, Chunker: chunker.Version(), Model: model.Digest,
-		Identity: d.identity(), Text: parsed.Text, Chunks: titled(title, chunks), Access: d.Access,
+		Identity: d.identity(), Text: parsed.Text, Chunks: titled(title, chunks), Access: d.Access, Keeps: d.Keeps,
 	}, nil
 }
 

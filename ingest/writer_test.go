@@ -8,6 +8,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 	"github.com/stretchr/testify/require"
@@ -405,6 +406,7 @@ func TestRefusedDocuments(t *testing.T) {
 		"no text":                   func(d *Document) { d.Text = nil },
 		"white space":               func(d *Document) { d.Text = []byte(" \n\t\u00a0\n") },
 		"HTML without text":         func(d *Document) { d.Format, d.Text = "html", []byte("<p><script>x()</script></p>") },
+		"never valid":               func(d *Document) { d.Access.Applicability = filter.Applicability{ValidFrom: noon, ValidUntil: noon} },
 		"attribute not declared":    func(d *Document) { d.Access.Attributes = filter.Attributes{"mistyped": "x"} },
 		"attribute of another type": func(d *Document) { d.Access.Attributes = filter.Attributes{"a": 1.5} },
 	} {
@@ -420,6 +422,31 @@ func TestRefusedDocuments(t *testing.T) {
 	for _, key := range []string{"a/b", "ä", "a b", strings.Repeat("k", MaxKeyBytes)} {
 		require.True(t, f.write(markdown(key, "one")).Created, key)
 	}
+}
+
+var noon = time.Date(2026, 5, 6, 12, 0, 0, 0, time.UTC)
+
+// What a write keeps is checked together with what it brings.
+func TestKeptFieldsAreChecked(t *testing.T) {
+	f := newFixture(t)
+	d := markdown("k", "one")
+	d.Access.Attributes = filter.Attributes{"level": "high"}
+	d.Access.Applicability.ValidFrom = noon
+	d.Keeps = filter.AttributesField
+	f.write(d)
+
+	again := markdown("k", "two")
+	again.Access.Attributes, again.Access.Applicability.ValidUntil = filter.Attributes{"mistyped": "x"}, noon
+	again.Keeps = filter.AttributesField | filter.ValidFromField
+	_, err := f.Write(t.Context(), tenant, library, again)
+	require.ErrorIs(t, err, store.ErrInvalid)
+	require.ErrorContains(t, err, "valid_until: not after valid_from")
+	again.Access.Applicability.ValidUntil = noon.Add(time.Second)
+	f.write(again)
+	require.Equal(t, filter.Attributes{"level": "high"}, f.content("k").Access.Attributes)
+	again.Key = "new"
+	_, err = f.Write(t.Context(), tenant, library, again)
+	require.ErrorContains(t, err, "mistyped", "there is nothing to keep")
 }
 
 func TestOtherTenantsCollectionsAreMissing(t *testing.T) {

@@ -15,7 +15,33 @@ const (
 	maxRegion  = 1024 // bytes of a region's name
 )
 
-func accessOf(d client.Document) (filter.Access, error) {
+// accessOf reads the fields that a body names; those that it does not are kept.
+func accessOf(p client.AccessPatch) (a filter.Access, keeps filter.AccessFields, err error) {
+	var d client.Document
+	fields := []struct {
+		name  string
+		raw   json.RawMessage
+		into  any
+		field filter.AccessFields
+	}{
+		{"readers", p.Readers, &d.Readers, filter.ReadersField},
+		{"attributes", p.Attributes, &d.Attributes, filter.AttributesField},
+		{"regions", p.Regions, &d.Regions, filter.RegionsField},
+		{"valid_from", p.ValidFrom, &d.ValidFrom, filter.ValidFromField},
+		{"valid_until", p.ValidUntil, &d.ValidUntil, filter.ValidUntilField},
+	}
+	for _, f := range fields {
+		if f.raw == nil {
+			keeps |= f.field
+		} else if err := decode(f.raw, f.into); err != nil {
+			return a, keeps, badRequest("%s: %s", f.name, failureOf(err).detail)
+		}
+	}
+	a, err = rowOf(d)
+	return a, keeps, err
+}
+
+func rowOf(d client.Document) (filter.Access, error) {
 	readers, err := readersOf(d.Readers)
 	if err != nil {
 		return filter.Access{}, err
@@ -75,7 +101,7 @@ func checkApplicability(a filter.Applicability) error {
 			return badRequest("regions: one is empty, too long or not plain text")
 		}
 	}
-	if !a.ValidFrom.IsZero() && !a.ValidUntil.IsZero() && !a.ValidFrom.Before(a.ValidUntil) {
+	if a.Never() {
 		return badRequest("valid_until: not after valid_from")
 	}
 	return nil
@@ -83,49 +109,12 @@ func checkApplicability(a filter.Applicability) error {
 
 // patchOf checks a patch, and returns the change of an access row that it asks for.
 func patchOf(p client.AccessPatch) (func(filter.Access) (filter.Access, error), error) {
-	var d client.Document
-	fields := []struct {
-		name string
-		raw  json.RawMessage
-		into any
-	}{
-		{"readers", p.Readers, &d.Readers},
-		{"attributes", p.Attributes, &d.Attributes},
-		{"regions", p.Regions, &d.Regions},
-		{"valid_from", p.ValidFrom, &d.ValidFrom},
-		{"valid_until", p.ValidUntil, &d.ValidUntil},
-	}
-	for _, f := range fields {
-		if f.raw == nil {
-			continue
-		}
-		if err := decode(f.raw, f.into); err != nil {
-			return nil, badRequest("%s: %s", f.name, failureOf(err).detail)
-		}
-	}
-	a, err := accessOf(d)
+	a, keeps, err := accessOf(p)
 	if err != nil {
 		return nil, err
 	}
-	return func(row filter.Access) (filter.Access, error) { return patched(row, p, a) }, nil
-}
-
-// patched takes from a the fields that the patch names.
-func patched(row filter.Access, p client.AccessPatch, a filter.Access) (filter.Access, error) {
-	if p.Readers != nil {
-		row.Readers = a.Readers
-	}
-	if p.Attributes != nil {
-		row.Attributes = a.Attributes
-	}
-	if p.Regions != nil {
-		row.Applicability.Regions = a.Applicability.Regions
-	}
-	if p.ValidFrom != nil {
-		row.Applicability.ValidFrom = a.Applicability.ValidFrom
-	}
-	if p.ValidUntil != nil {
-		row.Applicability.ValidUntil = a.Applicability.ValidUntil
-	}
-	return row, checkApplicability(row.Applicability)
+	return func(row filter.Access) (filter.Access, error) {
+		row = a.Keeping(keeps, row)
+		return row, checkApplicability(row.Applicability)
+	}, nil
 }

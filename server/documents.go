@@ -35,8 +35,18 @@ func (s *Server) postDocuments(q *request) error {
 	}
 }
 
+// written is a document as it arrives. AccessPatch hides the access fields of
+// the document, in which absent and null are the same.
+type written struct {
+	client.AccessPatch
+	Hidden
+}
+
+// Hidden is a level below AccessPatch.
+type Hidden struct{ client.Document }
+
 func (s *Server) postDocument(q *request, collection string) error {
-	var d client.Document
+	var d written
 	if err := q.readJSON(&d); err != nil {
 		return err
 	}
@@ -49,7 +59,7 @@ func (s *Server) postDocument(q *request, collection string) error {
 }
 
 // write checks one document and hands it to the backend.
-func (s *Server) write(ctx context.Context, p filter.Principal, collection string, d client.Document) (client.WriteResult, error) {
+func (s *Server) write(ctx context.Context, p filter.Principal, collection string, d written) (client.WriteResult, error) {
 	document, err := documentOf(d)
 	if err != nil {
 		return client.WriteResult{}, err
@@ -67,15 +77,17 @@ func (s *Server) write(ctx context.Context, p filter.Principal, collection strin
 	}, nil
 }
 
-func documentOf(d client.Document) (ingest.Document, error) {
+func documentOf(d written) (ingest.Document, error) {
 	if err := checkKey(d.Key); err != nil {
 		return ingest.Document{}, err
 	}
 	if len(d.Title) > ingest.MaxTitleBytes || !plain(d.Title) {
 		return ingest.Document{}, badRequest("title: longer than %d bytes, or not plain text", ingest.MaxTitleBytes)
 	}
-	access, err := accessOf(d)
-	return ingest.Document{Key: d.Key, Title: d.Title, Format: d.Format, Text: []byte(d.Text), Access: access}, err
+	access, keeps, err := accessOf(d.AccessPatch)
+	return ingest.Document{
+		Key: d.Key, Title: d.Title, Format: d.Format, Text: []byte(d.Text), Access: access, Keeps: keeps,
+	}, err
 }
 
 func statusOf(r store.Receipt) string {

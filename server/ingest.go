@@ -44,7 +44,7 @@ type ingestion struct {
 type job struct {
 	line     int
 	bytes    int // of the budget
-	document client.Document
+	document written
 	result   chan client.WriteResult // holds one
 }
 
@@ -174,7 +174,7 @@ func (in *ingestion) release(j job) {
 }
 
 // writeOne gives every document its own deadline, and survives its panic.
-func (in *ingestion) writeOne(d client.Document) (result client.WriteResult, err error) {
+func (in *ingestion) writeOne(d written) (result client.WriteResult, err error) {
 	defer func() {
 		if r := recover(); r != nil {
 			err = in.q.panicked(r)

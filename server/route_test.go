@@ -82,7 +82,7 @@ func patchOrDocument(data []byte) (ingest.Document, error) {
 			return ingest.Document{}, err
 		}
 	}
-	var d client.Document
+	var d written
 	if err := decode(data, &d); err != nil {
 		return ingest.Document{}, err
 	}

@@ -3,6 +3,7 @@ package server
 import (
 	"context"
 	"encoding/json"
+	"strings"
 	"testing"
 	"time"
 
@@ -95,10 +96,60 @@ func TestReaders(t *testing.T) {
 	d.collection()
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
-			require.Less(t, d.send("POST", "/v1/collections/c/documents", c.json, "Authorization", bearer("writer")).status, 300)
-			require.Equal(t, c.want, d.fake.documents["acme/c"]["k"].Access.Readers)
+			require.Less(t, d.send("POST", "/v1/collections/c/documents", strings.Replace(c.json, `"k"`, `"`+name+`"`, 1), "Authorization", bearer("writer")).status, 300)
+			require.Equal(t, c.want, d.fake.documents["acme/c"][name].Access.Readers)
 		})
 	}
+}
+
+// What a write does not name stays, null takes it away, a value replaces it:
+// in a document by itself, in a line, and from the Go client.
+func TestWritesKeepWhatTheyDoNotName(t *testing.T) {
+	d := start(t)
+	full := text("k", "x", "group:eng")
+	full.Attributes, full.Regions = map[string]any{"a": "b"}, []string{"EU"}
+	from := time.Date(2026, 5, 6, 0, 0, 0, 0, time.UTC)
+	full.ValidFrom = &from
+	d.collection(full)
+	row := func() filter.Access { return d.fake.documents["acme/c"]["k"].Access }
+	before := row()
+	named := filter.Access{Readers: filter.Readers{List: []filter.Reader{"public"}}, Attributes: filter.Attributes{"n": int64(1)}}
+	named.Applicability.Regions = []string{"US"}
+	gone := filter.Access{Readers: filter.Readers{Undeclared: true}, Attributes: filter.Attributes{}}
+	cases := []struct {
+		fields string
+		want   filter.Access
+	}{
+		{``, before},
+		{`,"readers":["public"],"attributes":{"n":1},"regions":["US"],"valid_from":null`, named},
+		{`,"title":"another"`, named},
+		{`,"readers":null,"attributes":null,"regions":null`, gone},
+		{`,"readers":[]`, filter.Access{Readers: filter.Readers{List: []filter.Reader{}}, Attributes: filter.Attributes{}}},
+	}
+	for _, contentType := range []string{"application/json", ndjson} {
+		_, err := d.as("writer").Write(ctx, "c", full)
+		require.NoError(t, err)
+		for _, c := range cases {
+			body := `{"key":"k","format":"text","text":"x"` + c.fields + "}"
+			a := d.send("POST", "/v1/collections/c/documents", body, "Authorization", bearer("writer"), "Content-Type", contentType)
+			require.Equal(t, 200, a.status, a.body)
+			require.NotContains(t, a.body, "failed")
+			require.Equal(t, c.want, row(), "%s %s", contentType, c.fields)
+		}
+	}
+
+	write := func(one client.Document) filter.Access {
+		one.Key, one.Format, one.Text = "k", "text", "x"
+		_, err := d.as("writer").Write(ctx, "c", one)
+		require.NoError(t, err)
+		return row()
+	}
+	require.Equal(t, before, write(full))
+	require.Equal(t, before, write(client.Document{}))
+	require.Equal(t, before.Keeping(filter.AttributesField, gone), write(client.Document{Attributes: map[string]any{}}))
+	none := write(client.Document{Readers: new([]string), Regions: []string{}})
+	require.Equal(t, filter.Readers{Undeclared: true}, none.Readers)
+	require.Empty(t, none.Applicability.Regions)
 }
 
 func TestMissingAndForbiddenAnswerAlike(t *testing.T) {

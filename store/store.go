@@ -95,6 +95,7 @@ type Version struct {
 	Vectors    []float32
 	Codes      [][]byte // token codes, one value per chunk; nil: none. The store does not read them
 	Access     filter.Access
+	Keeps      filter.AccessFields // of Access: on a document that is there, these stay as they are
 }
 
 // Receipt says what a write did. The write is durable when it is returned.
@@ -148,7 +149,8 @@ type Store interface {
 	// identity; the same identity by another chunker or model gets new rows under
 	// the same version. The same identity, chunker and model with other access
 	// changes the access only; with the same access nothing is written and the
-	// receipt says so. Such a version may lack its Vectors and Codes; one with new
+	// receipt says so. What stays by Keeps is decided with the commit: no other
+	// write comes between. Such a version may lack its Vectors and Codes; one with new
 	// content may not lack Vectors: ErrVectorsNeeded. ErrNotFound: no such collection.
 	Commit(ctx context.Context, collection uint32, v Version) (Receipt, error)
 	// SetAccess replaces the access row; it does not grow the version.

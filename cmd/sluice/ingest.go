@@ -18,8 +18,8 @@ type ingestCommand struct {
 	remote
 	Folder     string            `arg:"" help:"Folder (or one file) with .md, .html and .txt files."`
 	Collection string            `required:"" short:"c" help:"Collection to write to; it is created if it does not exist and you may."`
-	Reader     []string          `help:"Who may read these documents: user:NAME, group:NAME or public. Every run sets this anew: without it the policies alone decide, and without policies the whole tenant reads."`
-	Attribute  map[string]string `help:"Attribute of these documents that policies see, as NAME=TEXT."`
+	Reader     []string          `help:"Who may read these documents: user:NAME, group:NAME or public. Without it a document that is there keeps its readers; a new one is left to the policies, and without policies the whole tenant reads it."`
+	Attribute  map[string]string `help:"Attribute of these documents that policies see, as NAME=TEXT. Without any a document that is there keeps its attributes."`
 }
 
 // Run sends every file. What is stored already unchanged costs no work, so

@@ -34,6 +34,8 @@ func Run(t *testing.T, home Home) {
 		"codes":               testCodes,
 		"content and access":  testAccessForms,
 		"commit refused":      testCommitRefused,
+		"keeps":               testKeeps,
+		"keeps race":          testKeepsRace,
 		"vectors needed":      testVectorsNeeded,
 		"keys":                testKeys,
 		"delete":              testDelete,

@@ -75,6 +75,7 @@ func drawAccess(t *rapid.T) filter.Access {
 func (m *model) drawVersion(t *rapid.T) store.Version {
 	v := version(names.Draw(t, "key"), texts.Draw(t, "text"), rapid.IntRange(0, 3).Draw(t, "chunks"))
 	v.Chunker, v.Model, v.Access = "c"+tags.Draw(t, "chunker"), "m"+tags.Draw(t, "model"), drawAccess(t)
+	v.Keeps = filter.AccessFields(rapid.IntRange(0, 1<<5-1).Draw(t, "keeps"))
 	if rapid.Bool().Draw(t, "no codes") {
 		v.Codes = nil
 	}
@@ -151,6 +152,9 @@ func (m *model) committed(t *rapid.T, at place, v store.Version, got store.Recei
 	access, err := store.NormalAccess(v.Access)
 	require.NoError(t, err)
 	old := m.documents[at]
+	if old != nil {
+		access = access.Keeping(v.Keeps, old.Access)
+	}
 	if old != nil && old.Identity == v.Identity && old.Chunker == v.Chunker && old.Model == v.Model {
 		m.accessed(t, at, access, got)
 		return

@@ -178,6 +178,9 @@ func (t *txn) commit(collection uint32, v prepared) (store.Receipt, error) {
 	}
 	old, err := lookup(t.store.db, collection, v.Key)
 	created := errors.Is(err, store.ErrNotFound)
+	if err == nil {
+		v.Access = v.Access.Keeping(v.Keeps, old.Access)
+	}
 	switch {
 	case err == nil && old.Identity == v.Identity && old.Chunker == v.Chunker && old.Model == v.Model:
 		return t.replaceAccess(old, v.Access)
