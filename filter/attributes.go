@@ -167,7 +167,8 @@ func (a Attributes) Equal(b Attributes) bool {
 // AppendCanonical appends an injective encoding: number of keys, then in order
 // of keys: key, kind, value; every text with its length first.
 func (a Attributes) AppendCanonical(dst []byte) []byte {
-	keys := make([]string, 0, len(a))
+	var room [16]string // enough for most
+	keys := room[:0]
 	for key, value := range a {
 		if value != nil {
 			keys = append(keys, key)

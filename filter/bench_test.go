@@ -74,21 +74,46 @@ func BenchmarkResolveCold(b *testing.B) {
 
 // BenchmarkResolveNewView has the decisions, but not this View's Set.
 func BenchmarkResolveNewView(b *testing.B) {
-	view := benchView(b, 100_000, 10_000)
-	resolve(b, view, benchPrincipal(1))
+	view, p := benchView(b, 100_000, 10_000), benchPrincipal(1)
+	resolve(b, view, p)
 	reportCPU(b)
 	for b.Loop() {
-		resolve(b, view.WithPolicies(view.Policies()), benchPrincipal(1))
+		b.StopTimer()
+		next := view.Apply(manyChanges) // too many to bring the Set forward
+		b.StartTimer()
+		resolve(b, next, p)
+	}
+}
+
+var manyChanges = func() (changes []filter.Change) {
+	for i := range 5000 {
+		changes = append(changes, filter.Change{Ordinal: uint32(i), Access: benchAccess(i, 10_000)})
+	}
+	return changes
+}()
+
+// BenchmarkResolveAfterChange is the first Resolve after a change of one
+// document, which touches one class.
+func BenchmarkResolveAfterChange(b *testing.B) {
+	view, p := benchView(b, 100_000, 10_000), benchPrincipal(1)
+	resolve(b, view, p)
+	b.ReportAllocs()
+	for i := 0; b.Loop(); i++ {
+		b.StopTimer()
+		ordinal := i * 7919 % 100_000
+		view = view.Apply([]filter.Change{{Ordinal: uint32(ordinal), Access: benchAccess(i, 10_000)}})
+		b.StartTimer()
+		resolve(b, view, p)
 	}
 }
 
 func BenchmarkResolveCached(b *testing.B) {
-	view := benchView(b, 100_000, 10_000)
-	resolve(b, view, benchPrincipal(1))
+	view, p := benchView(b, 100_000, 10_000), benchPrincipal(1)
+	resolve(b, view, p)
 	b.ReportAllocs()
 	reportCPU(b)
 	for b.Loop() {
-		resolve(b, view, benchPrincipal(1))
+		resolve(b, view, p)
 	}
 }
 
@@ -137,7 +162,20 @@ func BenchmarkWithinNow(b *testing.B) {
 	})
 }
 
-// BenchmarkAdmits is the recheck of one candidate.
+// BenchmarkJudge is the recheck of one candidate.
+func BenchmarkJudge(b *testing.B) {
+	view, p := benchView(b, 100_000, 10_000), benchPrincipal(1)
+	judge, err := view.Judge(view.Policies(), p)
+	require.NoError(b, err)
+	a := benchAccess(28, 10_000)
+	b.ReportAllocs()
+	reportCPU(b)
+	for b.Loop() {
+		judge.Admits(a)
+	}
+}
+
+// BenchmarkAdmits is the same without verdicts.
 func BenchmarkAdmits(b *testing.B) {
 	policies, err := filter.LoadPolicies("../eval/testdata/grounded-access/policies")
 	require.NoError(b, err)

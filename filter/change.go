@@ -2,6 +2,7 @@ package filter
 
 import (
 	"slices"
+	"strings"
 
 	"github.com/RoaringBitmap/roaring/v2"
 )
@@ -24,21 +25,24 @@ func (v *View) Apply(changes []Change) *View {
 		return v
 	}
 	e := v.edit()
-	for _, change := range changes {
+	touched := make([]uint32, len(changes))
+	for i, change := range changes {
+		touched[i] = change.Ordinal
 		e.remove(change.Ordinal)
 		if !change.Deleted {
 			e.insert(change.Ordinal, change.Access)
 		}
 	}
-	return e.view()
+	return e.view(touched)
 }
 
 // viewEdit is a View under construction. Bitmaps in fresh belong to it and may
 // be written to; all others are shared with older Views.
 type viewEdit struct {
 	next    *View
-	rows    *rowsEdit
-	readers *shardsEdit[Reader, *roaring.Bitmap]
+	rows    *tableEdit[*row]
+	names   *tableEdit[Reader]
+	readers *shardsEdit[Reader, posting]
 	classes *shardsEdit[classKey, classDocuments]
 	regions *shardsEdit[string, *roaring.Bitmap]
 	fresh   map[*roaring.Bitmap]bool
@@ -48,6 +52,7 @@ func (v *View) edit() *viewEdit {
 	return &viewEdit{
 		next:    v.share(),
 		rows:    v.rows.edit(),
+		names:   v.names.edit(),
 		readers: v.readers.edit(),
 		classes: v.classes.edit(),
 		regions: v.regions.edit(),
@@ -55,14 +60,17 @@ func (v *View) edit() *viewEdit {
 	}
 }
 
-func (e *viewEdit) view() *View {
-	e.next.rows = e.rows.rows
+func (e *viewEdit) view(touched []uint32) *View {
+	e.next.rows = e.rows.table
+	e.next.names = e.names.table
 	e.next.readers = e.readers.shards
 	e.next.regions = e.regions.shards
 	if int(e.next.ledger.nextClass.Load()) > 2*e.classes.size+renumberSlack {
 		e.renumber()
 	}
 	e.next.classes = e.classes.shards
+	e.next.state = e.next.ledger.nextState.Add(1)
+	e.next.history = e.next.history.then(delta{e.next.state, touched})
 	return e.next
 }
 
@@ -70,12 +78,14 @@ func (e *viewEdit) view() *View {
 // bitmaps of decisions mostly about classes that are gone.
 func (e *viewEdit) renumber() {
 	ledger := newLedger()
+	ledger.nextReader.Store(e.next.ledger.nextReader.Load())
 	for key, c := range e.classes.all() {
 		renamed := *c.class
 		renamed.id = ledger.nextClass.Add(1)
 		e.classes.set(key, classDocuments{&renamed, c.documents})
 	}
 	e.next.ledger = ledger
+	e.next.history = history{} // it speaks of the states of the old ledger
 }
 
 // own returns a bitmap that may be written to, in place of the given one.
@@ -104,13 +114,11 @@ func (e *viewEdit) drop(bitmap **roaring.Bitmap, ordinal uint32) {
 }
 
 func (e *viewEdit) insert(ordinal uint32, a Access) {
-	r := &row{class: classKeyOf(a.Attributes), readers: a.Readers, applicability: a.Applicability}
-	r.readers.List = slices.Clone(a.Readers.List)
+	r := &row{class: classKeyOf(a.Attributes), readers: e.insertReaders(ordinal, a.Readers), applicability: a.Applicability}
 	r.applicability.Regions = slices.Clone(a.Applicability.Regions)
 	e.rows.insert(ordinal, r)
 	e.add(&e.next.present, ordinal)
 	e.insertClass(ordinal, r.class, a.Attributes)
-	e.insertReaders(ordinal, r.readers)
 	e.insertApplicability(ordinal, r.applicability)
 }
 
@@ -118,19 +126,45 @@ func (e *viewEdit) insertClass(ordinal uint32, key classKey, a Attributes) {
 	c, ok := e.classes.get(key)
 	if !ok {
 		record, err := documentRecord(e.next.tenant, a)
-		c.class = &class{id: e.next.ledger.nextClass.Add(1), record: record, broken: err}
+		c.class = &class{id: e.next.ledger.nextClass.Add(1), document: documentEntity(record), broken: err}
 	}
 	e.add(&c.documents, ordinal)
 	e.classes.set(key, c)
 }
 
-func (e *viewEdit) insertReaders(ordinal uint32, r Readers) {
+// insertReaders returns the ids of the postings that the document is in.
+func (e *viewEdit) insertReaders(ordinal uint32, r Readers) []uint32 {
 	if r.open() {
 		e.add(&e.next.undeclared, ordinal)
 	}
-	for _, reader := range r.List {
-		addTo(e, e.readers, reader, ordinal)
+	ids := make([]uint32, 0, len(r.List))
+	for _, name := range r.List {
+		p, known := e.readers.get(name)
+		if !known {
+			name = Reader(strings.Clone(string(name))) // the list may be part of something large
+			p.id = e.next.ledger.nextReader.Add(1)
+			e.names.insert(p.id, name)
+		}
+		e.add(&p.documents, ordinal)
+		e.readers.set(name, p)
+		ids = append(ids, p.id)
 	}
+	return ids
+}
+
+func (e *viewEdit) removeReader(id, ordinal uint32) {
+	name := e.names.get(id)
+	p, ok := e.readers.get(name)
+	if !ok {
+		return // the row named the reader twice
+	}
+	e.drop(&p.documents, ordinal)
+	if p.documents.IsEmpty() {
+		e.readers.delete(name)
+		e.names.remove(id)
+		return
+	}
+	e.readers.set(name, p)
 }
 
 func (e *viewEdit) insertApplicability(ordinal uint32, a Applicability) {
@@ -138,7 +172,7 @@ func (e *viewEdit) insertApplicability(ordinal uint32, a Applicability) {
 		e.add(&e.next.everywhere, ordinal)
 	}
 	for _, region := range a.Regions {
-		addTo(e, e.regions, region, ordinal)
+		e.insertRegion(region, ordinal)
 	}
 	if a.dated() {
 		e.add(&e.next.dated, ordinal)
@@ -153,11 +187,11 @@ func (e *viewEdit) remove(ordinal uint32) {
 	}
 	e.rows.remove(ordinal)
 	e.removeClass(ordinal, r.class)
-	for _, reader := range r.readers.List {
-		removeFrom(e, e.readers, reader, ordinal)
+	for _, id := range r.readers {
+		e.removeReader(id, ordinal)
 	}
 	for _, region := range r.applicability.Regions {
-		removeFrom(e, e.regions, region, ordinal)
+		e.removeRegion(region, ordinal)
 	}
 	for _, bitmap := range []**roaring.Bitmap{&e.next.present, &e.next.undeclared, &e.next.everywhere, &e.next.dated} {
 		e.drop(bitmap, ordinal)
@@ -174,21 +208,21 @@ func (e *viewEdit) removeClass(ordinal uint32, key classKey) {
 	e.classes.set(key, c)
 }
 
-func addTo[K comparable](e *viewEdit, bitmaps *shardsEdit[K, *roaring.Bitmap], key K, ordinal uint32) {
-	bitmap, _ := bitmaps.get(key)
+func (e *viewEdit) insertRegion(region string, ordinal uint32) {
+	bitmap, _ := e.regions.get(region)
 	e.add(&bitmap, ordinal)
-	bitmaps.set(key, bitmap)
+	e.regions.set(region, bitmap)
 }
 
-func removeFrom[K comparable](e *viewEdit, bitmaps *shardsEdit[K, *roaring.Bitmap], key K, ordinal uint32) {
-	bitmap, ok := bitmaps.get(key)
+func (e *viewEdit) removeRegion(region string, ordinal uint32) {
+	bitmap, ok := e.regions.get(region)
 	if !ok {
-		return // the row named the key twice
+		return // the row named the region twice
 	}
 	e.drop(&bitmap, ordinal)
 	if bitmap.IsEmpty() {
-		bitmaps.delete(key)
+		e.regions.delete(region)
 		return
 	}
-	bitmaps.set(key, bitmap)
+	e.regions.set(region, bitmap)
 }

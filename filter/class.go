@@ -15,22 +15,13 @@ func classKeyOf(a Attributes) classKey { return sha256.Sum256(a.AppendCanonical(
 
 // class is an access class: what policies see of its documents.
 type class struct {
-	id     uint32 // in the lineage's ledger; never given twice there
-	record cedar.Record
-	broken error // the attributes cannot be shown to policies: nobody is permitted
+	id       uint32       // in the lineage's ledger; never given twice there
+	document cedar.Entity // every document of the class, as policies see it
+	broken   error        // the attributes cannot be shown to policies: nobody is permitted
 }
 
 // classDocuments are the documents of a class in one View.
 type classDocuments struct {
 	*class
 	documents *roaring.Bitmap
-}
-
-func (p *Policies) permitClass(user cedar.Entity, c *class) bool {
-	if c.broken != nil {
-		p.fault(c.broken)
-		return false
-	}
-	permitted, _ := p.permit(user, c.record) // its error is counted by Faults, and denies
-	return permitted
 }

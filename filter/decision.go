@@ -27,7 +27,7 @@ func (p *Policies) Admits(principal Principal, a Access) (bool, error) {
 	if err != nil {
 		return false, p.fault(err)
 	}
-	return p.permit(user, record)
+	return p.permit(user, documentEntity(record))
 }
 
 // CheckDocument says what keeps a document with these attributes from ever
@@ -56,14 +56,14 @@ func (p *Policies) user(principal Principal) (cedar.Entity, error) {
 }
 
 // permit is the decision for a user and an access class.
-func (p *Policies) permit(user cedar.Entity, document cedar.Record) (bool, error) {
+func (p *Policies) permit(user, document cedar.Entity) (bool, error) {
 	if p.schema == nil {
 		return false, nil
 	}
-	if err := conforms(document, p.schema.document); err != nil {
+	if err := conforms(document.Attributes, p.schema.document); err != nil {
 		return false, p.fault(fmt.Errorf("document: %w", err))
 	}
-	world := &entities{user: user, document: documentEntity(document), actions: p.schema.actions}
+	world := &entities{user: user, document: document, actions: p.schema.actions}
 	request := cedar.Request{Principal: user.UID, Action: readAction, Resource: world.document.UID}
 	decision, diagnostic := cedar.Authorize(p.set, world, request)
 	if err := p.failedForbid(diagnostic); err != nil {

@@ -1,11 +1,7 @@
 package filter
 
 import (
-	"sync"
 	"sync/atomic"
-
-	"github.com/RoaringBitmap/roaring/v2"
-	"github.com/cedar-policy/cedar-go"
 
 	"sluice/filter/lru"
 )
@@ -17,45 +13,44 @@ const (
 	entryOverhead  = 256
 )
 
-// ledger holds the decisions about access classes, per principal and policies.
-// The Views of one collection share it: a decision does not depend on which
-// documents are in a class. Class ids are given once per ledger, so Views that
-// branch off the same one never mean different classes by the same id.
+// ledger is what the Views of one collection share: the numbers that they give
+// and the caches. A decision does not depend on which documents are in a class,
+// and a Set says of which state it is. Numbers are given once per ledger, so
+// Views that branch off the same one never mean different things by the same.
 type ledger struct {
-	nextClass atomic.Uint32
-	verdicts  *lru.Cache[verdictsKey, *verdicts]
+	nextClass, nextReader atomic.Uint32
+	nextState             atomic.Uint64
+
+	verdicts *lru.Cache[askedKey, *verdicts]
+	sets     *lru.Cache[askedKey, keptSet]
 }
 
-// verdictsKey: the principal digest holds the tenant, the policies' digest
-// stands for their epoch.
-type verdictsKey struct{ policies, principal [32]byte }
+// askedKey: the principal digest holds the tenant, the policies' digest stands
+// for their epoch.
+type askedKey struct{ policies, principal [32]byte }
 
-// verdicts are the decided classes of one principal, and of those the permitted ones.
-type verdicts struct {
-	mu                 sync.Mutex
-	decided, permitted *roaring.Bitmap
+// keptSet is a principal's Set in the newest View that was asked for it.
+type keptSet struct {
+	state uint64
+	set   Set
 }
 
 func newLedger() *ledger {
-	return &ledger{verdicts: lru.New[verdictsKey, *verdicts](verdictsBudget)}
+	return &ledger{
+		verdicts: lru.New[askedKey, *verdicts](verdictsBudget),
+		sets:     lru.New[askedKey, keptSet](setsBudget),
+	}
 }
 
-func (l *ledger) of(key verdictsKey) *verdicts {
-	return l.verdicts.GetOrPut(key, entryOverhead, func() *verdicts {
-		return &verdicts{decided: roaring.New(), permitted: roaring.New()}
-	})
+func (l *ledger) of(key askedKey) *verdicts {
+	return l.verdicts.GetOrPut(key, entryOverhead, newVerdicts)
 }
 
 // weigh tells the cache how large the verdicts have become.
-func (l *ledger) weigh(key verdictsKey, v *verdicts) {
-	size := v.decided.GetSizeInBytes() + v.permitted.GetSizeInBytes()
-	l.verdicts.Put(key, v, entryOverhead+int(size))
+func (l *ledger) weigh(key askedKey, v *verdicts) {
+	l.verdicts.Put(key, v, entryOverhead+v.size())
 }
 
-// decide asks the policies about a class. The caller holds v.mu.
-func (v *verdicts) decide(p *Policies, user cedar.Entity, c *class) {
-	if p.permitClass(user, c) {
-		v.permitted.Add(c.id)
-	}
-	v.decided.Add(c.id)
+func (l *ledger) keep(key askedKey, r keptSet) {
+	l.sets.Put(key, r, entryOverhead+int(r.set.bitmap.GetSizeInBytes()))
 }

@@ -17,7 +17,8 @@ type Principal struct {
 // Digest is the SHA-256 of an injective encoding of tenant, subject, set of
 // groups and attributes: equal digests mean the same authority.
 func (p Principal) Digest() [32]byte {
-	encoded := appendText(nil, p.Tenant)
+	var room [1024]byte // enough for most
+	encoded := appendText(room[:0], p.Tenant)
 	encoded = appendText(encoded, p.Subject)
 	encoded = appendTexts(encoded, p.Groups)
 	encoded = p.Attributes.AppendCanonical(encoded)

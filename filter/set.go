@@ -67,6 +67,9 @@ func (s Set) From(ordinal uint32) func(yield func(uint32) bool) {
 	}
 }
 
+// isNone reports the zero value, which no View makes.
+func (s Set) isNone() bool { return s.bitmap == nil }
+
 // IsEmpty reports whether no ordinal is admitted.
 func (s Set) IsEmpty() bool { return s.bitmap == nil || s.bitmap.IsEmpty() }
 

@@ -1,12 +1,11 @@
 package filter
 
 import (
+	"slices"
 	"sync/atomic"
 
 	"github.com/RoaringBitmap/roaring/v2"
 	"github.com/cedar-policy/cedar-go"
-
-	"sluice/filter/lru"
 )
 
 // View is the access state of one collection of one tenant at one epoch. It is
@@ -16,19 +15,21 @@ type View struct {
 	tenant   string
 	policies *Policies
 
-	rows       rows
+	rows       table[*row]
+	names      table[Reader] // of the readers, by id
 	present    *roaring.Bitmap
 	undeclared *roaring.Bitmap // documents without a reader list
-	readers    shards[Reader, *roaring.Bitmap]
+	readers    shards[Reader, posting]
 	classes    shards[classKey, classDocuments]
 
 	everywhere *roaring.Bitmap // documents without regions
 	regions    shards[string, *roaring.Bitmap]
 	dated      *roaring.Bitmap // documents with a bound of validity
 
-	ledger *ledger
-	sets   *lru.Cache[[32]byte, Set] // by principal digest
-	valid  atomic.Pointer[validity]
+	ledger  *ledger
+	state   uint64 // of the documents; given by the ledger
+	history history
+	valid   atomic.Pointer[validity]
 }
 
 // NewView returns the View of an empty collection. Nil policies permit nothing.
@@ -38,13 +39,12 @@ func NewView(tenant string, policies *Policies) *View {
 		policies:   policies,
 		present:    roaring.New(),
 		undeclared: roaring.New(),
-		readers:    newShards[Reader, *roaring.Bitmap](),
+		readers:    newShards[Reader, posting](),
 		classes:    newShards[classKey, classDocuments](),
 		everywhere: roaring.New(),
 		regions:    newShards[string, *roaring.Bitmap](),
 		dated:      roaring.New(),
 		ledger:     newLedger(),
-		sets:       lru.New[[32]byte, Set](setsBudget),
 	}
 }
 
@@ -61,14 +61,14 @@ func (v *View) WithPolicies(policies *Policies) *View {
 	return next
 }
 
-// share returns a View of the same state with empty caches of its own.
+// share returns a View of the same state.
 func (v *View) share() *View {
 	return &View{
 		tenant: v.tenant, policies: v.policies,
-		rows: v.rows, present: v.present, undeclared: v.undeclared,
+		rows: v.rows, names: v.names, present: v.present, undeclared: v.undeclared,
 		readers: v.readers, classes: v.classes,
 		everywhere: v.everywhere, regions: v.regions, dated: v.dated,
-		ledger: v.ledger, sets: lru.New[[32]byte, Set](setsBudget),
+		ledger: v.ledger, state: v.state, history: v.history,
 	}
 }
 
@@ -77,54 +77,102 @@ func (v *View) share() *View {
 // permit. A principal of another tenant, or an unknown one, reads nothing.
 // With an error (ErrPrincipal) the Set is empty.
 //
-// While the policies decide about a principal for the first time, only
+// A Set is kept, and brought forward by what has changed since it was asked
+// for. While the policies decide about a principal for the first time, only
 // searches of the same principal wait for it.
 func (v *View) Resolve(p Principal) (Set, error) {
 	if p.Tenant != v.tenant || !p.known() || v.policies == nil {
 		return Set{}, nil
 	}
-	digest := p.Digest()
-	if set, ok := v.sets.Get(digest); ok {
-		return set, nil
+	key := askedKey{v.policies.Digest(), p.Digest()}
+	known, cached := v.ledger.sets.Get(key)
+	if cached && known.state == v.state {
+		return known.set, nil
 	}
 	user, err := v.policies.user(p)
 	if err != nil {
 		return Set{}, err
 	}
-	readable := v.readable(p)
-	visible := roaring.And(readable, v.permitted(digest, user, readable))
-	set := Set{visible}
-	v.sets.Put(digest, set, entryOverhead+int(visible.GetSizeInBytes()))
+	set := v.bring(known, key, p, user)
+	if !cached || known.state < v.state {
+		v.ledger.keep(key, keptSet{v.state, set})
+	}
 	return set, nil
 }
 
-// readable returns the documents whose readers admit the principal or are undeclared.
-func (v *View) readable(p Principal) *roaring.Bitmap {
-	admitting := []*roaring.Bitmap{v.undeclared}
-	for _, name := range p.names() {
-		if documents, ok := v.readers.get(name); ok {
-			admitting = append(admitting, documents)
+// bring makes the principal's Set from one of an earlier state, if that is
+// known and not too far back, else from nothing.
+func (v *View) bring(known keptSet, key askedKey, p Principal, user cedar.Entity) Set {
+	admitting := v.admitting(p)
+	if !known.set.isNone() {
+		if touched, ok := v.history.since(known.state); ok {
+			return v.forward(known.set, touched, admitting, v.ledger.of(key), user)
 		}
 	}
-	return roaring.FastOr(admitting...)
+	readable := roaring.FastOr(admitting...)
+	return Set{roaring.And(readable, v.permitted(key, user, readable))}
+}
+
+// forward decides the touched documents again.
+func (v *View) forward(set Set, touched []uint32, admitting []*roaring.Bitmap, verdicts *verdicts, user cedar.Entity) Set {
+	next := set.bitmap
+	for _, ordinal := range touched {
+		visible := v.permits(ordinal, admitting, verdicts, user)
+		if visible == next.Contains(ordinal) {
+			continue
+		}
+		if next == set.bitmap {
+			next = next.Clone()
+		}
+		if visible {
+			next.Add(ordinal)
+		} else {
+			next.Remove(ordinal)
+		}
+	}
+	return Set{next}
+}
+
+// permits decides one document of the View.
+func (v *View) permits(ordinal uint32, admitting []*roaring.Bitmap, verdicts *verdicts, user cedar.Entity) bool {
+	if !slices.ContainsFunc(admitting, func(b *roaring.Bitmap) bool { return b.Contains(ordinal) }) {
+		return false
+	}
+	c, _ := v.classes.get(v.rows.get(ordinal).class)
+	return verdicts.of(v.policies, user, c.class)
+}
+
+// admitting returns the bitmaps of the documents whose readers admit the
+// principal or are undeclared.
+func (v *View) admitting(p Principal) []*roaring.Bitmap {
+	admitting := []*roaring.Bitmap{v.undeclared}
+	for _, name := range p.names() {
+		if posting, ok := v.readers.get(name); ok {
+			admitting = append(admitting, posting.documents)
+		}
+	}
+	return admitting
 }
 
 // permitted returns the documents of every permitted class that has a readable
 // document. Other classes are not asked about.
-func (v *View) permitted(principal [32]byte, user cedar.Entity, readable *roaring.Bitmap) *roaring.Bitmap {
-	key := verdictsKey{policies: v.policies.Digest(), principal: principal}
+func (v *View) permitted(key askedKey, user cedar.Entity, readable *roaring.Bitmap) *roaring.Bitmap {
 	verdicts := v.ledger.of(key)
 	verdicts.mu.Lock()
 	defer verdicts.mu.Unlock()
-	var permitted []*roaring.Bitmap
+	var undecided []*class
 	for _, c := range v.classes.all() {
 		if !verdicts.decided.Contains(c.id) && c.documents.Intersects(readable) {
-			verdicts.decide(v.policies, user, c.class)
+			undecided = append(undecided, c.class)
 		}
+	}
+	verdicts.decide(v.policies, user, undecided)
+	v.ledger.weigh(key, verdicts)
+	var permitted []*roaring.Bitmap
+	for _, c := range v.classes.all() {
 		if verdicts.permitted.Contains(c.id) {
 			permitted = append(permitted, c.documents)
 		}
 	}
-	v.ledger.weigh(key, verdicts)
 	return roaring.FastOr(permitted...)
 }

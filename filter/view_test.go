@@ -158,13 +158,21 @@ func (s state) apply(changes []filter.Change) state {
 	return state{s.view.Apply(changes), s.policies, rows}
 }
 
-// check compares the View with Admits and Applies, document by document.
+// check compares the View, and a Judge of it, with Admits and Applies,
+// document by document.
 func (s state) check(t *rapid.T, p filter.Principal, scope filter.Scope) {
 	var admitted, applying []uint32
+	judge, unfit := s.view.Judge(s.policies, p)
 	for ordinal, a := range s.rows {
 		ok, err := s.policies.Admits(p, a)
 		if err != nil && ok {
 			t.Fatalf("admitted in spite of %v", err)
+		}
+		if unfit != nil {
+			require.ErrorIs(t, unfit, filter.ErrPrincipal)
+			require.False(t, ok)
+		} else {
+			require.Equal(t, ok && p.Tenant == "acme", judge.Admits(a), "%+v, %+v", p, a)
 		}
 		if ok && p.Tenant == "acme" {
 			admitted = append(admitted, ordinal)
@@ -300,6 +308,47 @@ func TestClassChurn(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, 500, set.Len())
 		require.Equal(t, batch%2 == 0, set.Contains(0))
+	}
+}
+
+// TestReadersOutliveClassChurn: the ids of readers go on where those of classes
+// start anew, or a revocation would be another reader's.
+func TestReadersOutliveClassChurn(t *testing.T) {
+	const first, second = 5000, 5001
+	view := filter.NewView("acme", starter(t)).Apply([]filter.Change{{Ordinal: first, Access: readersOf(filter.User("a"))}})
+	for batch := range 70 {
+		changes := make([]filter.Change, 1000)
+		for i := range changes {
+			a := filter.Access{Attributes: filter.Attributes{"class": fmt.Sprint(batch, " ", i)}}
+			changes[i] = filter.Change{Ordinal: uint32(i), Access: a}
+		}
+		view = view.Apply(changes)
+	}
+	view = view.Apply([]filter.Change{{Ordinal: second, Access: readersOf(filter.User("b"))}})
+	view = view.Apply([]filter.Change{{Ordinal: first, Access: readersOf(filter.User("c"))}})
+	for name, want := range map[string][]uint32{"a": nil, "b": {second}, "c": {first}} {
+		set, err := view.Resolve(filter.Principal{Tenant: "acme", Subject: name})
+		require.NoError(t, err)
+		require.Equal(t, want, ordinals(set), name)
+	}
+}
+
+// TestSetsOfLongAgo asks again after more changes than a View remembers.
+func TestSetsOfLongAgo(t *testing.T) {
+	principal := filter.Principal{Tenant: "acme", Subject: "u0"}
+	for n, changes := range []int{511, 512, 513, 514, 515, 516, 1500, 1500} {
+		view := filter.NewView("acme", starter(t))
+		for i := range changes {
+			if i == n%2*3 {
+				set, err := view.Resolve(principal)
+				require.NoError(t, err)
+				require.Equal(t, i, set.Len())
+			}
+			view = view.Apply([]filter.Change{{Ordinal: uint32(i), Access: readersOf(filter.User("u0"))}})
+		}
+		set, err := view.Resolve(principal)
+		require.NoError(t, err)
+		require.Equal(t, changes, set.Len())
 	}
 }
 
