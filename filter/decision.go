@@ -16,7 +16,7 @@ var ErrPrincipal = errors.New("the principal does not fit the policy schema")
 // recheck after a search. With an error the answer is always false; the error
 // says why the policies could not be asked.
 func (p *Policies) Admits(principal Principal, a Access) (bool, error) {
-	if p == nil || !principal.known() || !a.Readers.admit(principal.names()) {
+	if p == nil || !principal.known() || !a.Readers.admit(p.names(principal)) {
 		return false, nil
 	}
 	user, err := p.user(principal)
@@ -63,7 +63,7 @@ func (p *Policies) permit(user, document cedar.Entity) (bool, error) {
 	if err := conforms(document.Attributes, p.schema.document); err != nil {
 		return false, p.fault(fmt.Errorf("document: %w", err))
 	}
-	world := &entities{user: user, document: document, actions: p.schema.actions}
+	world := &entities{user: user, document: document, groups: p.groups.entities, actions: p.schema.actions}
 	request := cedar.Request{Principal: user.UID, Action: readAction, Resource: world.document.UID}
 	decision, diagnostic := cedar.Authorize(p.set, world, request)
 	if err := p.failedForbid(diagnostic); err != nil {

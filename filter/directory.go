@@ -26,8 +26,8 @@ func StarterPolicies() (*Policies, error) {
 	return loadPolicies(directory)
 }
 
-// LoadPolicies reads the schema and the *.cedar files of a directory, not of
-// its subdirectories. A directory without any denies everything; one that
+// LoadPolicies reads the schema, the *.cedar files and the hierarchy of groups
+// of a directory, not of its subdirectories. A directory without any denies everything; one that
 // cannot be read is an error.
 func LoadPolicies(directory string) (*Policies, error) {
 	p, err := loadPolicies(os.DirFS(directory))
@@ -62,7 +62,7 @@ func policyFiles(directory fs.FS) ([]string, error) {
 	}
 	var names []string
 	for _, entry := range entries {
-		if strings.HasSuffix(entry.Name(), ".cedar") {
+		if strings.HasSuffix(entry.Name(), ".cedar") || entry.Name() == GroupsFile {
 			names = append(names, entry.Name())
 		}
 	}

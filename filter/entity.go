@@ -16,10 +16,11 @@ const (
 // attributes only, so one decision holds for a whole access class.
 const documentID = "document"
 
-// entities is the world of one decision: a user, a document and the actions.
+// entities is the world of one decision: a user, a document, the groups and
+// the actions.
 type entities struct {
-	user, document cedar.Entity
-	actions        cedar.EntityMap
+	user, document  cedar.Entity
+	groups, actions cedar.EntityMap
 }
 
 // Get implements cedar.EntityGetter.
@@ -30,8 +31,10 @@ func (e *entities) Get(uid cedar.EntityUID) (cedar.Entity, bool) {
 	case e.document.UID:
 		return e.document, true
 	}
-	entity, ok := e.actions[uid]
-	return entity, ok
+	if uid.Type == groupType {
+		return e.groups.Get(uid)
+	}
+	return e.actions.Get(uid)
 }
 
 // userEntity is the principal as policies see it.

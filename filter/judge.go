@@ -31,7 +31,7 @@ func (v *View) Judge(policies *Policies, p Principal) (*Judge, error) {
 		policies: policies, tenant: p.Tenant, names: map[Reader]bool{}, user: user,
 		classes: v.classes, verdicts: v.ledger.of(askedKey{policies.Digest(), p.Digest()}),
 	}
-	for _, name := range p.names() {
+	for _, name := range policies.names(p) {
 		j.names[name] = true
 	}
 	return j, nil

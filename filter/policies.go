@@ -36,12 +36,14 @@ type Policies struct {
 	digest     [32]byte
 	schema     *policySchema
 	set        *cedar.PolicySet
+	groups     groups
 	faults     atomic.Uint64
 	lastFault  atomic.Pointer[error]
 }
 
-// ParsePolicies parses a Cedar schema and policy files (name to text) and
-// validates the policies strictly against the schema. Errors wrap
+// ParsePolicies parses a Cedar schema, policy files (name to text) and, under
+// the name GroupsFile, the hierarchy of groups, and validates the policies
+// strictly against the schema. Errors wrap
 // ErrInvalidPolicies and name file, line and column.
 func ParsePolicies(schema string, files map[string]string) (*Policies, error) {
 	p, err := parsePolicies(schema, files)
@@ -66,6 +68,10 @@ func parsePolicies(schema string, files map[string]string) (*Policies, error) {
 	}
 	var problems []error
 	for _, name := range slices.Sorted(maps.Keys(files)) {
+		if name == GroupsFile {
+			problems = append(problems, p.addGroups(files[name]))
+			continue
+		}
 		problems = append(problems, p.add(name, files[name]))
 	}
 	return p, errors.Join(problems...)
@@ -113,6 +119,13 @@ func (p *Policies) add(name, text string) error {
 		p.set.Add(cedar.PolicyID(id), policy)
 	}
 	return errors.Join(problems...)
+}
+
+func (p *Policies) addGroups(text string) (err error) {
+	if p.groups, err = parseGroups(text); err != nil {
+		return fmt.Errorf("%s: %w", GroupsFile, err)
+	}
+	return nil
 }
 
 // positioned makes "file:line:column: …" of the parser's error, which calls every file <input>.

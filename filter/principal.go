@@ -29,11 +29,12 @@ func (p Principal) Digest() [32]byte {
 // admitted to nothing, not even to what is public.
 func (p Principal) known() bool { return p.Tenant != "" && p.Subject != "" }
 
-// names returns the readers that this principal is.
-func (p Principal) names() []Reader {
-	names := make([]Reader, 0, len(p.Groups)+2)
-	names = append(names, Public, User(p.Subject))
-	for _, group := range p.Groups {
+// names returns the readers that the principal is.
+func (p *Policies) names(principal Principal) []Reader {
+	groups := p.groups.of(principal.Groups)
+	names := make([]Reader, 0, len(groups)+2)
+	names = append(names, Public, User(principal.Subject))
+	for _, group := range groups {
 		names = append(names, Group(group))
 	}
 	return names

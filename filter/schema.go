@@ -70,8 +70,8 @@ func checkEntityType(name cedar.EntityType, entity resolved.Entity) error {
 		return fmt.Errorf("only User, Group and Document can be supplied")
 	}
 	for _, parent := range entity.ParentTypes {
-		if name != userType || parent != groupType {
-			return fmt.Errorf("it is never in a %s: only users are in groups", parent)
+		if name == documentType || parent != groupType {
+			return fmt.Errorf("it is never in a %s: only users and groups are in groups", parent)
 		}
 	}
 	if entity.Tags != nil {

@@ -146,7 +146,7 @@ func (v *View) permits(ordinal uint32, admitting []*roaring.Bitmap, verdicts *ve
 // principal or are undeclared.
 func (v *View) admitting(p Principal) []*roaring.Bitmap {
 	admitting := []*roaring.Bitmap{v.undeclared}
-	for _, name := range p.names() {
+	for _, name := range v.policies.names(p) {
 		if posting, ok := v.readers.get(name); ok {
 			admitting = append(admitting, posting.documents)
 		}

@@ -25,7 +25,7 @@ func (e *Engine) Document(ctx context.Context, p filter.Principal, collection, k
 	if err != nil {
 		return store.Content{}, err
 	}
-	admitted, err := e.serving.policiesInForce().Admits(p, content.Access)
+	admitted, err := e.decider(at, p).admits(content.Access)
 	if err != nil || !admitted {
 		return store.Content{}, errors.Join(err, store.ErrNotFound)
 	}
@@ -60,7 +60,7 @@ func (e *Engine) listFrom(ctx context.Context, at *snapshot, p filter.Principal,
 	record, err := e.store.Lookup(ctx, at.ID, after)
 	if err == nil {
 		var admitted bool
-		if admitted, err = e.serving.policiesInForce().Admits(p, record.Access); err == nil && admitted {
+		if admitted, err = e.decider(at, p).admits(record.Access); err == nil && admitted {
 			return record.Ordinal + 1, nil
 		}
 	}
@@ -101,13 +101,13 @@ func (e *Engine) admitted(ctx context.Context, at *snapshot, p filter.Principal,
 	if err != nil {
 		return nil, err
 	}
-	policies := e.serving.policiesInForce()
+	decider := e.decider(at, p)
 	for _, ordinal := range ordinals {
 		record, exists := records[ordinal]
 		if !exists {
 			continue
 		}
-		ok, err := policies.Admits(p, record.Access)
+		ok, err := decider.admits(record.Access)
 		if err != nil {
 			return nil, err
 		}

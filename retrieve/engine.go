@@ -67,7 +67,10 @@ func (e *Engine) Search(ctx context.Context, r Request) (Response, error) {
 	if err != nil {
 		return Response{}, err
 	}
-	q := &query{engine: e, request: r, plan: plan, at: at, scope: e.scope(r), last: e.now(), loaded: map[uint32]*store.Content{}}
+	q := &query{
+		engine: e, request: r, plan: plan, at: at, scope: e.scope(r), decider: e.decider(at, r.Principal),
+		last: e.now(), loaded: map[uint32]*store.Content{},
+	}
 	return q.run(ctx)
 }
 
@@ -98,6 +101,7 @@ type query struct {
 	at      *snapshot
 	scope   filter.Scope
 	allowed filter.Set
+	decider *decider
 
 	embedded gpu.Embedding             // of the query; zero where there is none
 	loaded   map[uint32]*store.Content // by ordinal; nil: not to be shown

@@ -213,15 +213,22 @@ func TestAssemblyObeysTheLatestState(t *testing.T) {
 }
 
 func TestPoliciesInForceAtTheRecheckDecide(t *testing.T) {
-	h := newHouse(t)
-	h.write("a", readable(), "harbour a")
 	nothing, err := filter.ParsePolicies("", nil)
 	require.NoError(t, err)
-	m := &meddler{Store: h.store, beforeRecords: func() { h.setPolicies(nothing) }}
-	h.engine = NewEngine(m, h.serving, h.embedder)
+	for _, when := range []string{"before the recheck", "before the text is read"} {
+		h := newHouse(t)
+		h.write("a", readable(), "harbour a")
+		m := &meddler{Store: h.store}
+		at := &m.beforeRecords
+		if when != "before the recheck" {
+			at = &m.beforeContent
+		}
+		*at = func() { h.setPolicies(nothing) }
+		h.engine = NewEngine(m, h.serving, h.embedder)
 
-	require.Empty(t, h.search(person("me"), Sparse, "harbour", 10).Results)
-	require.Nil(t, m.beforeRecords)
+		require.Empty(t, h.search(person("me"), Sparse, "harbour", 10).Results, when)
+		require.Nil(t, *at)
+	}
 }
 
 func TestScopeIsCountedApart(t *testing.T) {

@@ -49,8 +49,7 @@ func holds(r store.Record, row uint32) bool {
 
 // admits decides one document by its present access row and the present policies.
 func (q *query) admits(r store.Record) (bool, error) {
-	policies := q.engine.serving.policiesInForce()
-	admitted, err := policies.Admits(q.request.Principal, r.Access)
+	admitted, err := q.decider.admits(r.Access)
 	if err != nil {
 		return false, fmt.Errorf("rechecking access: %w", err)
 	}

@@ -58,6 +58,10 @@ func (s *Serving) policiesInForce() *filter.Policies {
 	return s.policies
 }
 
+// PolicyFaults is how many decisions the policies in force denied because of an
+// error, and the last such error.
+func (s *Serving) PolicyFaults() (count uint64, last error) { return s.policiesInForce().Faults() }
+
 // CheckDocument says why the policies in force could never permit a document
 // with these attributes, or nil.
 func (s *Serving) CheckDocument(a filter.Attributes) error {

@@ -42,6 +42,17 @@ func newMetrics(registry *prometheus.Registry) *metrics {
 	return m
 }
 
+// RegisterPolicyFaults adds what the policies in force deny because of an error.
+func RegisterPolicyFaults(registry *prometheus.Registry, faults func() (uint64, error)) {
+	registry.MustRegister(prometheus.NewCounterFunc(prometheus.CounterOpts{
+		Name: "sluice_policy_faults_total",
+		Help: "Decisions denied because a policy or an attribute could not be evaluated, since the policies were put in force.",
+	}, func() float64 {
+		count, _ := faults()
+		return float64(count)
+	}))
+}
+
 // observe counts an answered request.
 func (m *metrics) observe(pattern, method string, status int, took time.Duration) {
 	labels := []string{pattern, methodLabel(method), strconv.Itoa(status)}

@@ -65,6 +65,7 @@ func (d *daemon) open(ctx context.Context) (err error) {
 	if d.serving, err = retrieve.NewServing(ctx, d.store, d.embedder.Info().Digest, d.openIndex, d.log); err != nil {
 		return err
 	}
+	server.RegisterPolicyFaults(d.registry, d.serving.PolicyFaults)
 	return d.openServer(ctx)
 }
 
