@@ -185,14 +185,14 @@ func (w *Writer) SetAccess(ctx context.Context, tenant, collection, key string, 
 }
 
 // Delete removes a document; store.ErrNotFound if there is none.
-func (w *Writer) Delete(ctx context.Context, tenant, collection, key string) error {
+func (w *Writer) Delete(ctx context.Context, tenant, collection, key string) (store.Receipt, error) {
 	c, err := w.store.Collection(ctx, tenant, collection)
 	if err != nil {
-		return err
+		return store.Receipt{}, err
 	}
 	receipt, err := w.store.Delete(ctx, c.ID, key)
 	if err != nil {
-		return err
+		return store.Receipt{}, err
 	}
-	return w.serving.Await(ctx, receipt.Epoch)
+	return receipt, w.serving.Await(ctx, receipt.Epoch)
 }

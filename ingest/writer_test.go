@@ -209,8 +209,8 @@ func TestWritesOfOneKey(t *testing.T) {
 	require.Equal(t, []string{"Handbook > Part 1\ntwo, changed"}, f.embedder.taken(), "only the changed chunk needs a vector")
 	f.requireVectors("k")
 
-	require.NoError(t, f.Delete(t.Context(), tenant, library, "k"))
-	require.ErrorIs(t, f.Delete(t.Context(), tenant, library, "k"), store.ErrNotFound)
+	require.NoError(t, f.remove(tenant))
+	require.ErrorIs(t, f.remove(tenant), store.ErrNotFound)
 	require.True(t, f.write(d).Created)
 	require.Len(t, f.embedder.taken(), 3)
 }
@@ -348,7 +348,7 @@ func TestAWriteThatIsNotVisibleIsNotAcknowledged(t *testing.T) {
 	require.ErrorIs(t, err, errInjected)
 	_, err = f.SetAccess(t.Context(), tenant, library, "k", same)
 	require.ErrorIs(t, err, errInjected)
-	require.ErrorIs(t, f.Delete(t.Context(), tenant, library, "k"), errInjected)
+	require.ErrorIs(t, f.remove(tenant), errInjected)
 	_, _, err = f.CreateCollection(t.Context(), tenant, "more", store.Settings{Analyzer: "english"})
 	require.ErrorIs(t, err, errInjected)
 }
@@ -424,6 +424,12 @@ func TestRefusedDocuments(t *testing.T) {
 	}
 }
 
+// remove deletes the document k of the tenant's library.
+func (f *fixture) remove(tenant string) error {
+	_, err := f.Delete(context.Background(), tenant, library, "k")
+	return err
+}
+
 var noon = time.Date(2026, 5, 6, 12, 0, 0, 0, time.UTC)
 
 // What a write keeps is checked together with what it brings.
@@ -456,7 +462,7 @@ func TestOtherTenantsCollectionsAreMissing(t *testing.T) {
 	require.ErrorIs(t, err, store.ErrNotFound)
 	_, err = f.SetAccess(t.Context(), "globex", library, "k", same)
 	require.ErrorIs(t, err, store.ErrNotFound)
-	require.ErrorIs(t, f.Delete(t.Context(), "globex", library, "k"), store.ErrNotFound)
+	require.ErrorIs(t, f.remove("globex"), store.ErrNotFound)
 	_, err = f.Collection(t.Context(), "globex", library)
 	require.ErrorIs(t, err, store.ErrNotFound)
 }

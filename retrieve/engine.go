@@ -58,6 +58,7 @@ func (e *Engine) Search(ctx context.Context, r Request) (Response, error) {
 	if err := checkQuery(r.Query); err != nil {
 		return Response{}, err
 	}
+	epoch := e.serving.Applied()
 	at, err := e.serving.acquire(r.Principal.Tenant, r.Collection)
 	if err != nil {
 		return Response{}, err
@@ -71,7 +72,9 @@ func (e *Engine) Search(ctx context.Context, r Request) (Response, error) {
 		engine: e, request: r, plan: plan, at: at, scope: e.scope(r), decider: e.decider(at, r.Principal),
 		last: e.now(), loaded: map[uint32]*store.Content{},
 	}
-	return q.run(ctx)
+	response, err := q.run(ctx)
+	response.Epoch = epoch
+	return response, err
 }
 
 func checkQuery(text string) error {

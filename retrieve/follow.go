@@ -154,6 +154,13 @@ func (s *Serving) advance(epoch uint64) {
 	s.wake()
 }
 
+// Applied is the epoch that searches have reached.
+func (s *Serving) Applied() uint64 {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.applied
+}
+
 // report remembers whether the last step failed, for those who wait and for health.
 func (s *Serving) report(err error) {
 	s.mu.Lock()

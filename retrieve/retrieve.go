@@ -24,8 +24,9 @@ type Response struct {
 	Results    []Result
 	Strategy   string
 	PlanHash   string
-	Visible    int // documents the principal may read
-	OutOfScope int // of those, not applicable
+	Visible    int    // documents the principal may read
+	OutOfScope int    // of those, not applicable
+	Epoch      uint64 // that the answer reflects at least; for the audit, not for who asks
 	Degraded   []string
 	Stages     []Stage
 }

@@ -36,7 +36,8 @@ type Backend interface {
 	// Write parses, chunks, embeds and commits; a search that starts after it
 	// returns finds the document.
 	Write(ctx context.Context, p filter.Principal, collection string, d ingest.Document) (ingest.Outcome, error)
-	Delete(ctx context.Context, p filter.Principal, collection, key string) error
+	// Delete returns the epoch of the removal.
+	Delete(ctx context.Context, p filter.Principal, collection, key string) (epoch uint64, err error)
 	// SetAccess gives change the present row and stores what it returns. When
 	// it returns, no search that starts later sees the document by the old row.
 	SetAccess(ctx context.Context, p filter.Principal, collection, key string, change func(filter.Access) (filter.Access, error)) (store.Receipt, error)
@@ -52,6 +53,8 @@ type Backend interface {
 	Info() gpu.Info
 	Tokenizer() *tokenizer.Tokenizer // of the embedding model
 	Reranker() gpu.Reranker          // nil: there is none
+	// Epoch is the one that searches have reached.
+	Epoch() uint64
 	// Ready reports why requests could not be served now.
 	Ready(ctx context.Context) error
 }

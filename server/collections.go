@@ -4,6 +4,7 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"sluice/client"
+	"sluice/server/audit"
 	"sluice/store"
 )
 
@@ -16,7 +17,12 @@ func (s *Server) putCollection(q *request) error {
 	if err := q.readJSON(&settings); err != nil {
 		return err
 	}
-	c, created, err := s.backend.CreateCollection(q.ctx, q.principal(), name, settingsOf(settings))
+	var c store.Collection
+	var created bool
+	err = q.audited(q.ctx, audit.Record{Action: audit.CreateCollection, Collection: name}, func() (_ uint64, err error) {
+		c, created, err = s.backend.CreateCollection(q.ctx, q.principal(), name, settingsOf(settings))
+		return s.backend.Epoch(), err
+	})
 	if err != nil {
 		return err
 	}

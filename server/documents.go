@@ -11,6 +11,7 @@ import (
 	"sluice/client"
 	"sluice/filter"
 	"sluice/ingest"
+	"sluice/server/audit"
 	"sluice/server/identity"
 	"sluice/store"
 )
@@ -50,7 +51,7 @@ func (s *Server) postDocument(q *request, collection string) error {
 	if err := q.readJSON(&d); err != nil {
 		return err
 	}
-	result, err := s.write(q.ctx, q.principal(), collection, d)
+	result, err := q.write(q.ctx, collection, d)
 	if err != nil {
 		return err
 	}
@@ -59,12 +60,16 @@ func (s *Server) postDocument(q *request, collection string) error {
 }
 
 // write checks one document and hands it to the backend.
-func (s *Server) write(ctx context.Context, p filter.Principal, collection string, d written) (client.WriteResult, error) {
+func (q *request) write(ctx context.Context, collection string, d written) (client.WriteResult, error) {
 	document, err := documentOf(d)
 	if err != nil {
 		return client.WriteResult{}, err
 	}
-	w, err := s.backend.Write(ctx, p, collection, document)
+	var w ingest.Outcome
+	err = q.audited(ctx, audit.Record{Action: audit.WriteDocument, Collection: collection, Document: d.Key}, func() (_ uint64, err error) {
+		w, err = q.s.backend.Write(ctx, q.principal(), collection, document)
+		return w.Epoch, err
+	})
 	if err != nil {
 		return client.WriteResult{}, err
 	}
@@ -123,7 +128,10 @@ func (s *Server) deleteDocument(q *request) error {
 	if err != nil {
 		return err
 	}
-	if err := s.backend.Delete(q.ctx, q.principal(), collection, key); err != nil {
+	err = q.audited(q.ctx, audit.Record{Action: audit.DeleteDocument, Collection: collection, Document: key}, func() (uint64, error) {
+		return s.backend.Delete(q.ctx, q.principal(), collection, key)
+	})
+	if err != nil {
 		return err
 	}
 	q.timings(nil)
@@ -140,21 +148,28 @@ func (s *Server) patchAccess(q *request) error {
 	if err := q.readJSON(&p); err != nil {
 		return err
 	}
-	change, err := patchOf(p)
-	if err != nil {
-		return err
-	}
-	receipt, err := s.backend.SetAccess(q.ctx, q.principal(), collection, key, change)
+	result, err := q.changeAccess(q.ctx, collection, key, p)
 	if err != nil {
 		return err
 	}
 	q.timings(nil)
-	return q.reply(fasthttp.StatusOK, client.WriteResult{
-		Key:     receipt.Key,
-		Status:  statusOf(receipt),
-		Version: receipt.Version,
-		Chunks:  int(receipt.Rows),
+	return q.reply(fasthttp.StatusOK, result)
+}
+
+func (q *request) changeAccess(ctx context.Context, collection, key string, p client.AccessPatch) (client.WriteResult, error) {
+	change, err := patchOf(p)
+	if err != nil {
+		return client.WriteResult{}, err
+	}
+	var r store.Receipt
+	err = q.audited(ctx, audit.Record{Action: audit.ChangeAccess, Collection: collection, Document: key}, func() (_ uint64, err error) {
+		r, err = q.s.backend.SetAccess(ctx, q.principal(), collection, key, change)
+		return r.Epoch, err
 	})
+	if err != nil {
+		return client.WriteResult{}, err
+	}
+	return client.WriteResult{Key: r.Key, Status: statusOf(r), Version: r.Version, Chunks: int(r.Rows)}, nil
 }
 
 func (s *Server) listDocuments(q *request) error {

@@ -17,6 +17,7 @@ import (
 	"sluice/model"
 	"sluice/model/tokenizer"
 	"sluice/retrieve"
+	"sluice/server/audit"
 	"sluice/server/identity"
 	"sluice/store"
 )
@@ -62,6 +63,8 @@ func failureOf(err error) *failure {
 		return f
 	case errors.Is(err, retrieve.ErrBehind):
 		return failf(fasthttp.StatusServiceUnavailable, "the write is stored, but searches do not see it yet; send it again later")
+	case errors.Is(err, audit.ErrUnwritten):
+		return failf(fasthttp.StatusServiceUnavailable, "the audit log cannot be written, so this is not done; tell the administrator of the daemon")
 	case errors.Is(err, identity.ErrUnauthenticated):
 		return failf(fasthttp.StatusUnauthorized, "send a valid token or API key: Authorization: Bearer …")
 	case errors.Is(err, store.ErrNotFound):

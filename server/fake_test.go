@@ -83,7 +83,7 @@ func (f *fake) Write(ctx context.Context, p filter.Principal, collection string,
 		d.Access = d.Access.Keeping(d.Keeps, old.Access)
 	}
 	same := there && old.Text == string(d.Text) && old.Title == d.Title
-	r := store.Record{Key: d.Key, Title: d.Title, Format: d.Format, Chunker: d.Format + "/1", Version: old.Version, Rows: 1, Access: d.Access, Updated: time.Unix(1700000000, 0).UTC()}
+	r := store.Record{Key: d.Key, Title: d.Title, Format: d.Format, Chunker: d.Format + "/1", Version: old.Version, Rows: 1, Access: d.Access, Epoch: 7, Updated: time.Unix(1700000000, 0).UTC()}
 	if !same {
 		r.Version++
 	}
@@ -109,15 +109,17 @@ func (f *fake) Document(_ context.Context, p filter.Principal, collection, key s
 	return c, nil
 }
 
-func (f *fake) Delete(ctx context.Context, p filter.Principal, collection, key string) error {
+func (f *fake) Delete(ctx context.Context, p filter.Principal, collection, key string) (uint64, error) {
 	if _, err := f.Document(ctx, p, collection, key); err != nil {
-		return err
+		return 0, err
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	delete(f.documents[p.Tenant+"/"+collection], key)
-	return nil
+	return 7, nil
 }
+
+func (f *fake) Epoch() uint64 { return 7 }
 
 func (f *fake) SetAccess(ctx context.Context, p filter.Principal, collection, key string, change func(filter.Access) (filter.Access, error)) (store.Receipt, error) {
 	f.mu.Lock()
@@ -169,7 +171,7 @@ func (f *fake) Search(ctx context.Context, r retrieve.Request) (retrieve.Respons
 	defer f.mu.Unlock()
 	f.searched = append(f.searched, r)
 	response := retrieve.Response{
-		Strategy: cmp.Or(r.Strategy, "hybrid"), PlanHash: "abc", Visible: len(records),
+		Strategy: cmp.Or(r.Strategy, "hybrid"), PlanHash: "abc", Visible: len(records), Epoch: 7,
 		Stages: []retrieve.Stage{{Name: "resolve", Took: 1500 * time.Microsecond}, {Name: "dense", Took: 2 * time.Millisecond}},
 	}
 	for i, record := range records {

@@ -18,6 +18,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"sluice/client"
+	"sluice/server/audit"
 	"sluice/server/config"
 	"sluice/server/identity"
 )
@@ -70,6 +71,7 @@ type setup struct {
 	backend func(*fake) // readies the fake before the daemon starts; nil: as it is
 	limits  config.Limits
 	demo    config.Demo
+	audit   *audit.Log
 }
 
 func start(t *testing.T, change ...func(*setup)) *daemon {
@@ -90,7 +92,7 @@ func start(t *testing.T, change ...func(*setup)) *daemon {
 		s.backend(d.fake)
 	}
 	d.Server = New(Options{
-		Backend: d.fake, Identities: identities, Limits: s.limits, Demo: s.demo.Enabled,
+		Backend: d.fake, Identities: identities, Limits: s.limits, Demo: s.demo.Enabled, Audit: s.audit,
 		Log:      slog.New(slog.NewTextHandler(d.log, &slog.HandlerOptions{Level: slog.LevelDebug})),
 		Registry: d.registry,
 	})

@@ -182,7 +182,7 @@ func (in *ingestion) writeOne(d written) (result client.WriteResult, err error) 
 	}()
 	ctx, cancel := context.WithTimeout(in.ctx, in.q.s.limits.RequestTimeout)
 	defer cancel()
-	result, err = in.q.s.write(ctx, in.q.principal(), in.collection, d)
+	result, err = in.q.write(ctx, in.collection, d)
 	if err != nil && failureOf(err).status >= 500 {
 		in.q.s.log.Error("writing a document failed", "request", in.q.id, "error", err)
 	}

@@ -28,6 +28,9 @@ func (s *Server) search(q *request) error {
 	if err != nil {
 		return err
 	}
+	if err := q.auditSearch(collection, response); err != nil {
+		return err
+	}
 	q.timings(response.Stages)
 	return q.reply(fasthttp.StatusOK, searchResponseOf(response, body.Explain))
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/valyala/fasthttp"
 
+	"sluice/server/audit"
 	"sluice/server/config"
 	"sluice/server/identity"
 )
@@ -29,7 +30,8 @@ type Options struct {
 	Backend    Backend
 	Identities *identity.Authenticator
 	Limits     config.Limits
-	Demo       bool // say so in every response
+	Demo       bool       // say so in every response
+	Audit      *audit.Log // nil: none
 	Log        *slog.Logger
 	Registry   *prometheus.Registry
 	Version    string // of the build, for /info
@@ -42,6 +44,7 @@ type Server struct {
 	limits     config.Limits
 	demo       bool
 	version    string
+	audit      *audit.Log
 	log        *slog.Logger
 	metrics    *metrics
 	router     router
@@ -63,6 +66,7 @@ func New(o Options) *Server {
 		limits:     o.Limits,
 		demo:       o.Demo,
 		version:    o.Version,
+		audit:      o.Audit,
 		log:        o.Log,
 		metrics:    newMetrics(o.Registry),
 		router:     newRouter(routes()),

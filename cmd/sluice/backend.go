@@ -36,8 +36,9 @@ func (b *backend) Write(ctx context.Context, p filter.Principal, collection stri
 	return b.writer.Write(ctx, p.Tenant, collection, d)
 }
 
-func (b *backend) Delete(ctx context.Context, p filter.Principal, collection, key string) error {
-	return b.writer.Delete(ctx, p.Tenant, collection, key)
+func (b *backend) Delete(ctx context.Context, p filter.Principal, collection, key string) (uint64, error) {
+	receipt, err := b.writer.Delete(ctx, p.Tenant, collection, key)
+	return receipt.Epoch, err
 }
 
 func (b *backend) SetAccess(ctx context.Context, p filter.Principal, collection, key string, change func(filter.Access) (filter.Access, error)) (store.Receipt, error) {
@@ -71,6 +72,8 @@ func (b *backend) Info() gpu.Info { return b.embedder.Info() }
 func (b *backend) Tokenizer() *tokenizer.Tokenizer { return b.embedder.Tokenizer() }
 
 func (b *backend) Reranker() gpu.Reranker { return b.reranker }
+
+func (b *backend) Epoch() uint64 { return b.serving.Applied() }
 
 func (b *backend) Ready(context.Context) error {
 	return errors.Join(b.serving.Ready(), b.embedder.Ready())

@@ -1,10 +1,12 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"net"
 	"os"
 	"path/filepath"
@@ -22,6 +24,7 @@ import (
 	"sluice/ingest"
 	"sluice/retrieve"
 	"sluice/server"
+	"sluice/server/audit"
 	"sluice/server/config"
 	"sluice/server/identity"
 	"sluice/store"
@@ -35,6 +38,7 @@ type daemon struct {
 	config   config.Config
 	log      *slog.Logger
 	store    *pebble.Store
+	audit    *audit.Log // nil: none
 	embedder *gpu.Scheduler
 	reranker gpu.Reranker // nil: none
 	serving  *retrieve.Serving
@@ -54,6 +58,9 @@ func (d *daemon) open(ctx context.Context) (err error) {
 	}()
 	d.registry = prometheus.NewRegistry()
 	if err := d.openStore(); err != nil {
+		return err
+	}
+	if err := d.openAudit(); err != nil {
 		return err
 	}
 	if err := d.loadPolicies(ctx); err != nil {
@@ -80,6 +87,18 @@ func (d *daemon) openStore() (err error) {
 func storeDir(data string) string { return filepath.Join(data, "store") }
 func indexDir(data string) string { return filepath.Join(data, "index") }
 
+func (d *daemon) openAudit() (err error) {
+	c := d.config.Audit
+	if c.Directory == "off" {
+		return nil
+	}
+	d.audit, err = audit.Open(audit.Options{
+		Directory: cmp.Or(c.Directory, filepath.Join(d.config.Data, "audit")), FileBytes: int64(c.FileBytes), Files: c.Files,
+		Sync: c.Sync, Administration: c.Administration, Searches: c.Searches, Log: d.log, Registry: d.registry,
+	})
+	return err
+}
+
 // loadPolicies puts the configured policies in force. Bad ones are refused, and
 // those in force before stay, so that a typing error neither opens nor closes
 // anything; without any before, the daemon does not start.
@@ -97,11 +116,29 @@ func (d *daemon) loadPolicies(ctx context.Context) error {
 		return nil
 	}
 	schema, files := policies.Source()
-	_, changed, err := d.store.SetPolicies(ctx, store.PolicySource{Schema: schema, Policies: files})
-	if changed {
-		d.log.Info("policies in force", "files", len(files))
+	if present.Schema == schema && maps.Equal(present.Policies, files) {
+		return nil
 	}
-	return err
+	return d.setPolicies(ctx, policies)
+}
+
+// setPolicies puts policies in force that are not those in force.
+func (d *daemon) setPolicies(ctx context.Context, policies *filter.Policies) error {
+	schema, files := policies.Source()
+	r := audit.Record{Stage: audit.Begin, Action: audit.LoadPolicies, Policies: fmt.Sprintf("%x", policies.Digest())}
+	if err := d.audit.Administrative(ctx, r); err != nil {
+		return err
+	}
+	epoch, _, err := d.store.SetPolicies(ctx, store.PolicySource{Schema: schema, Policies: files})
+	if err != nil {
+		return err
+	}
+	d.log.Info("policies in force", "files", len(files))
+	r.Stage, r.Epoch = audit.End, epoch
+	if err := d.audit.Administrative(ctx, r); err != nil {
+		d.log.Error("the end of an action is not in the audit log", "error", err)
+	}
+	return nil
 }
 
 func (d *daemon) configuredPolicies() (*filter.Policies, error) {
@@ -214,7 +251,7 @@ func (d *daemon) openServer(ctx context.Context) error {
 			serving:  d.serving,
 		},
 		Identities: identities, Limits: d.config.Limits, Demo: d.config.Demo.Enabled,
-		Log: d.log, Registry: d.registry, Version: commit,
+		Audit: d.audit, Log: d.log, Registry: d.registry, Version: commit,
 	})
 	return nil
 }
@@ -250,6 +287,7 @@ func (d *daemon) close() error {
 	if d.embedder != nil {
 		errs = append(errs, d.embedder.Close(ctx))
 	}
+	errs = append(errs, d.audit.Close())
 	if d.store != nil {
 		errs = append(errs, d.store.Close())
 	}

@@ -20,6 +20,7 @@ type Config struct {
 	Limits      Limits `yaml:"limits" doc:"Bounds on what one client can cost."`
 	Auth        Auth   `yaml:"auth" doc:"Who may ask. At least one of jwt and api_keys, unless the daemon runs with --demo."`
 	Demo        Demo   `yaml:"demo" doc:"Named principals for trying things out, chosen by the header X-Sluice-Principal. Refused unless the daemon runs with --demo."`
+	Audit       Audit  `yaml:"audit" doc:"The audit log: who did what, when, at which epoch (docs/formats/audit.md)."`
 	Log         Log    `yaml:"log" doc:"Logging, to standard error."`
 }
 
@@ -83,6 +84,16 @@ type Demo struct {
 	Principals map[string]Principal `yaml:"principals" doc:"Name: principal." key:"alice"`
 }
 
+// Audit is the audit log.
+type Audit struct {
+	Directory      string        `yaml:"directory" doc:"Its directory. Empty: audit, in the data directory. \"off\": there is none."`
+	FileBytes      Size          `yaml:"file_bytes" doc:"A larger file is rotated away."`
+	Files          int           `yaml:"files" doc:"Rotated files that are kept; 0 keeps all."`
+	Sync           time.Duration `yaml:"sync" doc:"How long a record may be on its way to the disk, and so be lost with the power. 0s: the record of an administrative action is on disk before the action begins, which costs it a write to disk more."`
+	Administration string        `yaml:"administration" doc:"What happens to writes and administrative actions whose record cannot be written: refuse (503), or continue (counted by sluice_audit_unwritten_total)."`
+	Searches       string        `yaml:"searches" doc:"The same for searches; refuse makes every search wait for its record. off: searches are not recorded."`
+}
+
 // Log says what is logged and how.
 type Log struct {
 	Level  string `yaml:"level" doc:"debug, info, warn or error."`
@@ -117,6 +128,7 @@ func Default() Config {
 			ReadTimeout:        30 * time.Second,
 			DrainTimeout:       20 * time.Second,
 		},
-		Log: Log{Level: "info", Format: "text"},
+		Audit: Audit{FileBytes: 64 << 20, Files: 64, Sync: time.Second, Administration: "refuse", Searches: "continue"},
+		Log:   Log{Level: "info", Format: "text"},
 	}
 }

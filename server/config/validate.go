@@ -39,6 +39,7 @@ func (c Config) Validate() error {
 		c.Limits.validate(),
 		c.Auth.validate(c.Demo.Enabled),
 		c.Demo.validate(),
+		c.Audit.validate(),
 		oneOf("log.level", c.Log.Level, "debug", "info", "warn", "error"),
 		oneOf("log.format", c.Log.Format, "text", "json"),
 	)
@@ -70,6 +71,17 @@ func oneOf(name, value string, allowed ...string) error {
 		return fmt.Errorf("%s: %q is not one of %s", name, value, strings.Join(allowed, ", "))
 	}
 	return nil
+}
+
+func (a Audit) validate() error {
+	err := positive("audit.file_bytes", int64(a.FileBytes))
+	if a.Files < 0 || a.Sync < 0 {
+		err = errors.Join(err, errors.New("audit: files and sync must not be negative"))
+	}
+	return errors.Join(err,
+		oneOf("audit.administration", a.Administration, "refuse", "continue"),
+		oneOf("audit.searches", a.Searches, "refuse", "continue", "off"),
+	)
 }
 
 func (l Limits) validate() error {

@@ -1,0 +1,232 @@
+package audit
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync/atomic"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+)
+
+// ErrUnwritten says that a record could not be written, and that the settings
+// want what it is about to be refused for that.
+var ErrUnwritten = errors.New("the audit log cannot be written")
+
+const (
+	queued   = 1024            // records that wait for the writer
+	patience = 5 * time.Second // for which an action waits for its record to be written
+)
+
+// What happens to actions whose record cannot be written.
+const (
+	Refuse   = "refuse"   // they are not done
+	Continue = "continue" // they are, and counted
+	Off      = "off"      // they have no records; for searches
+)
+
+// Options of a Log.
+type Options struct {
+	Directory      string
+	FileBytes      int64         // a larger file is rotated away
+	Files          int           // rotated files to keep; 0: all
+	Sync           time.Duration // how long a record may be on its way to the disk; 0: none before its action goes on
+	Administration string        // Refuse or Continue
+	Searches       string        // Refuse, Continue or Off
+	Log            *slog.Logger
+	Registry       *prometheus.Registry
+
+	open opener // nil: the operating system's files
+}
+
+// Log is an audit log. It is safe for concurrent use; nil is one that keeps nothing.
+type Log struct {
+	options   Options
+	queue     chan entry
+	closing   chan struct{}
+	done      chan struct{} // closed by the writer at its end
+	lost      atomic.Uint64 // since the last record that was written
+	unwritten prometheus.Counter
+	written   prometheus.Counter
+}
+
+// entry is a record on its way; written gets the outcome, if somebody waits.
+type entry struct {
+	record  Record
+	written chan error // holds one; nil: nobody waits
+}
+
+// Open opens the log in its directory, and goes on where it ended. Close it.
+func Open(o Options) (*Log, error) {
+	if o.open == nil {
+		o.open = openFile
+	}
+	f, err := openFiles(o)
+	if err != nil {
+		return nil, fmt.Errorf("opening the audit log in %s: %w", o.Directory, err)
+	}
+	l := &Log{
+		options: o, queue: make(chan entry, queued), closing: make(chan struct{}), done: make(chan struct{}),
+		written: prometheus.NewCounter(prometheus.CounterOpts{
+			Name: "sluice_audit_records_total", Help: "Records written to the audit log."}),
+		unwritten: prometheus.NewCounter(prometheus.CounterOpts{
+			Name: "sluice_audit_unwritten_total", Help: "Records that could not be written to the audit log."}),
+	}
+	o.Registry.MustRegister(l.written, l.unwritten)
+	go l.run(f)
+	return l, nil
+}
+
+// Administrative records a step of an administrative action and returns when
+// the record is written. ErrUnwritten: the action is not to be done.
+func (l *Log) Administrative(ctx context.Context, r Record) error {
+	if l == nil {
+		return nil
+	}
+	return l.record(ctx, r, true, l.options.Administration)
+}
+
+// Search records a search. It waits for the record only where a search without
+// one is to be refused, which ErrUnwritten says.
+func (l *Log) Search(ctx context.Context, r Record) error {
+	if l == nil || l.options.Searches == Off {
+		return nil
+	}
+	return l.record(ctx, r, l.options.Searches == Refuse, l.options.Searches)
+}
+
+func (l *Log) record(ctx context.Context, r Record, wait bool, mode string) error {
+	r.Time = time.Now().UTC()
+	err := l.offer(ctx, r, wait)
+	if mode != Refuse {
+		return nil
+	}
+	return err
+}
+
+func (l *Log) offer(ctx context.Context, r Record, wait bool) error {
+	if !wait {
+		select {
+		case l.queue <- entry{record: r}:
+			return nil
+		default:
+			return l.lose(1, errors.New("its queue is full"))
+		}
+	}
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	e := entry{r, make(chan error, 1)}
+	select {
+	case l.queue <- e:
+	case <-l.done:
+		return l.lose(1, errors.New("it is closed"))
+	case <-ctx.Done():
+		return l.lose(1, ctx.Err())
+	}
+	select {
+	case err := <-e.written:
+		return err
+	case <-l.done:
+		return fmt.Errorf("%w: it is closed", ErrUnwritten)
+	case <-ctx.Done():
+		return fmt.Errorf("%w in time: %w", ErrUnwritten, ctx.Err())
+	}
+}
+
+// lose counts records that were not written.
+func (l *Log) lose(n int, reason error) error {
+	l.lost.Add(uint64(n))
+	l.unwritten.Add(float64(n))
+	return fmt.Errorf("%w: %w", ErrUnwritten, reason)
+}
+
+// Close writes what is queued, syncs and ends.
+func (l *Log) Close() error {
+	if l == nil {
+		return nil
+	}
+	close(l.closing)
+	<-l.done
+	return nil
+}
+
+// run is the writer: it writes what has gathered since the last write at once.
+func (l *Log) run(f *files) {
+	defer close(l.done)
+	defer f.close()
+	var due <-chan time.Time // of a sync
+	for {
+		select {
+		case e := <-l.queue:
+			l.write(f, l.gather(e))
+			if f.unsynced && due == nil {
+				due = time.After(l.options.Sync)
+			}
+		case <-due:
+			due = nil
+			if err := f.sync(); err != nil {
+				l.options.Log.Error("syncing the audit log", "error", err)
+			}
+		case <-l.closing:
+			for len(l.queue) > 0 {
+				l.write(f, l.gather(<-l.queue))
+			}
+			return
+		}
+	}
+}
+
+// gather takes what is queued, without waiting.
+func (l *Log) gather(first entry) []entry {
+	batch := []entry{first}
+	for len(batch) < queued {
+		select {
+		case e := <-l.queue:
+			batch = append(batch, e)
+		default:
+			return batch
+		}
+	}
+	return batch
+}
+
+func (l *Log) write(f *files, batch []entry) {
+	lost := l.lost.Swap(0)
+	text, waiting := l.encode(f.sequence, lost, batch)
+	err := f.append(text, f.sequence+uint64(len(batch)))
+	if err == nil && waiting && l.options.Sync == 0 {
+		err = f.sync()
+	}
+	if err != nil {
+		l.lost.Add(lost)
+		err = l.lose(len(batch), err)
+		l.options.Log.Error("writing the audit log", "records", len(batch), "error", err)
+	} else {
+		l.written.Add(float64(len(batch)))
+	}
+	for _, e := range batch {
+		if e.written != nil {
+			e.written <- err
+		}
+	}
+}
+
+// encode makes the lines of a batch, the first of which tells of what was lost.
+func (l *Log) encode(sequence, lost uint64, batch []entry) (text []byte, waiting bool) {
+	for i, e := range batch {
+		e.record.Sequence = sequence + uint64(i) + 1
+		if i == 0 {
+			e.record.Lost = lost
+		}
+		line, err := json.Marshal(e.record)
+		if err != nil { // strings, numbers and times only
+			panic(err)
+		}
+		text = append(append(text, line...), '\n')
+		waiting = waiting || e.written != nil
+	}
+	return text, waiting
+}

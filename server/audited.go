@@ -1,0 +1,40 @@
+package server
+
+import (
+	"context"
+
+	"github.com/valyala/fasthttp"
+
+	"sluice/retrieve"
+	"sluice/server/audit"
+)
+
+// audited does an administrative action between two records of it. Where the
+// settings want it so, it is not done if the first cannot be written.
+// do returns the epoch at which what it did holds.
+func (q *request) audited(ctx context.Context, r audit.Record, do func() (epoch uint64, err error)) error {
+	r.Request, r.Tenant, r.Subject = q.id, q.who.Principal.Tenant, q.who.Principal.Subject
+	r.Principal = audit.Digest(q.who.Principal)
+	r.Stage = audit.Begin
+	if err := q.s.audit.Administrative(ctx, r); err != nil {
+		return err
+	}
+	epoch, err := do()
+	r.Stage, r.Epoch, r.Status = audit.End, epoch, fasthttp.StatusOK
+	if err != nil {
+		r.Epoch, r.Status = 0, failureOf(err).status
+	}
+	if unwritten := q.s.audit.Administrative(context.WithoutCancel(ctx), r); unwritten != nil {
+		q.s.log.Error("the end of an action is not in the audit log", "request", q.id, "error", unwritten)
+	}
+	return err
+}
+
+// auditSearch records a search that is answered.
+func (q *request) auditSearch(collection string, r retrieve.Response) error {
+	return q.s.audit.Search(q.ctx, audit.Record{
+		Stage: audit.End, Action: audit.Search, Request: q.id, Principal: audit.Digest(q.who.Principal),
+		Collection: collection, Status: fasthttp.StatusOK, Epoch: r.Epoch, Plan: r.PlanHash,
+		Counts: &audit.Counts{Visible: r.Visible, OutOfScope: r.OutOfScope, Results: len(r.Results)},
+	})
+}
