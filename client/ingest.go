@@ -19,13 +19,18 @@ var ErrIncomplete = errors.New("the results ended early")
 // is a result, not an error. Ingest does not retry: documents are an iterator.
 // An error of the iterator or of onResult ends it.
 func (c *Client) Ingest(ctx context.Context, collection string, documents iter.Seq2[Document, error], onResult func(WriteResult) error) error {
+	return c.stream(ctx, collectionPath(collection, "documents"), func(w io.Writer) (int, error) { return encode(w, documents) }, onResult)
+}
+
+// stream sends the lines that write writes while it reads their results.
+func (c *Client) stream(ctx context.Context, path string, write func(io.Writer) (lines int, err error), onResult func(WriteResult) error) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	reader, writer := io.Pipe()
 	sent := make(chan sending, 1)
-	go func() { sent <- send(writer, documents) }()
+	go func() { sent <- send(writer, write) }()
 
-	results, err := c.exchange(ctx, collection, reader, onResult)
+	results, err := c.exchange(ctx, path, reader, onResult)
 	_ = reader.CloseWithError(errStopped) // ends send, if it has not ended
 	out := <-sent
 	switch {
@@ -33,8 +38,8 @@ func (c *Client) Ingest(ctx context.Context, collection string, documents iter.S
 		return out.err
 	case err != nil:
 		return err
-	case out.err != nil || results < out.documents:
-		return fmt.Errorf("%w: %d of at least %d documents have one", ErrIncomplete, results, out.documents)
+	case out.err != nil || results < out.lines:
+		return fmt.Errorf("%w: %d of at least %d lines have one", ErrIncomplete, results, out.lines)
 	default:
 		return nil
 	}
@@ -42,34 +47,38 @@ func (c *Client) Ingest(ctx context.Context, collection string, documents iter.S
 
 var errStopped = errors.New("the request has ended")
 
-// sending says how far the documents went.
+// sending says how far the lines went.
 type sending struct {
-	documents int
-	err       error
+	lines int
+	err   error
 }
 
-func send(w *io.PipeWriter, documents iter.Seq2[Document, error]) (out sending) {
-	encoder := json.NewEncoder(w)
-	encoder.SetEscapeHTML(false)
-	for d, err := range documents {
-		if err == nil {
-			err = encoder.Encode(d)
-			if errors.Is(err, io.ErrClosedPipe) { // by the transport, when the answer ended
-				err = errStopped
-			}
-		}
-		if err != nil {
-			out.err = err
-			break
-		}
-		out.documents++
+func send(w *io.PipeWriter, write func(io.Writer) (int, error)) (out sending) {
+	out.lines, out.err = write(w)
+	if errors.Is(out.err, io.ErrClosedPipe) { // by the transport, when the answer ended
+		out.err = errStopped
 	}
 	_ = w.CloseWithError(out.err)
 	return out
 }
 
-func (c *Client) exchange(ctx context.Context, collection string, body io.Reader, onResult func(WriteResult) error) (results int, err error) {
-	request, err := c.request(ctx, http.MethodPost, collectionPath(collection, "documents"), body)
+func encode(w io.Writer, documents iter.Seq2[Document, error]) (lines int, err error) {
+	encoder := json.NewEncoder(w)
+	encoder.SetEscapeHTML(false)
+	for d, err := range documents {
+		if err == nil {
+			err = encoder.Encode(d)
+		}
+		if err != nil {
+			return lines, err
+		}
+		lines++
+	}
+	return lines, nil
+}
+
+func (c *Client) exchange(ctx context.Context, path string, body io.Reader, onResult func(WriteResult) error) (results int, err error) {
+	request, err := c.request(ctx, http.MethodPost, path, body)
 	if err != nil {
 		return 0, err
 	}

@@ -45,31 +45,51 @@ func (p *Policies) CheckDocument(a Attributes) error {
 
 // user is the principal as the policies see it, if it fits their schema.
 func (p *Policies) user(principal Principal) (cedar.Entity, error) {
+	user, err := p.fitting(principal)
+	if err != nil {
+		return cedar.Entity{}, p.fault(err)
+	}
+	return user, nil
+}
+
+// fitting is user without counting a fault.
+func (p *Policies) fitting(principal Principal) (cedar.Entity, error) {
 	user, err := userEntity(principal)
 	if err == nil && p.schema != nil {
 		err = conforms(user.Attributes, p.schema.user)
 	}
 	if err != nil {
-		return cedar.Entity{}, p.fault(fmt.Errorf("%w: %w", ErrPrincipal, err))
+		return cedar.Entity{}, fmt.Errorf("%w: %w", ErrPrincipal, err)
 	}
 	return user, nil
 }
 
 // permit is the decision for a user and an access class.
 func (p *Policies) permit(user, document cedar.Entity) (bool, error) {
+	v, err := p.authorize(user, document)
+	if err != nil {
+		return false, p.fault(err)
+	}
+	return v.permitted, nil
+}
+
+// authorize asks Cedar. With an error nothing is permitted.
+func (p *Policies) authorize(user, document cedar.Entity) (v verdict, err error) {
 	if p.schema == nil {
-		return false, nil
+		return v, nil
 	}
 	if err := conforms(document.Attributes, p.schema.document); err != nil {
-		return false, p.fault(fmt.Errorf("document: %w", err))
+		return v, fmt.Errorf("document: %w", err)
 	}
 	world := &entities{user: user, document: document, groups: p.groups.entities, actions: p.schema.actions}
 	request := cedar.Request{Principal: user.UID, Action: readAction, Resource: world.document.UID}
 	decision, diagnostic := cedar.Authorize(p.set, world, request)
+	v.Diagnostic = diagnostic
 	if err := p.failedForbid(diagnostic); err != nil {
-		return false, p.fault(err)
+		return v, err
 	}
-	return decision == cedar.Allow, nil
+	v.permitted = decision == cedar.Allow
+	return v, nil
 }
 
 // failedForbid finds a forbid that could not be evaluated. Cedar skips it;

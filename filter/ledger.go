@@ -42,6 +42,16 @@ func newLedger() *ledger {
 	}
 }
 
+// fork returns a ledger without decisions that gives other numbers than those
+// that were given.
+func (l *ledger) fork() *ledger {
+	next := newLedger()
+	next.nextClass.Store(l.nextClass.Load())
+	next.nextReader.Store(l.nextReader.Load())
+	next.nextState.Store(l.nextState.Load())
+	return next
+}
+
 func (l *ledger) of(key askedKey) *verdicts {
 	return l.verdicts.GetOrPut(key, entryOverhead, newVerdicts)
 }

@@ -61,6 +61,24 @@ func (v *View) WithPolicies(policies *Policies) *View {
 	return next
 }
 
+// Fork returns a View of the same documents and policies with caches of its
+// own, for suppositions: what is asked of it, and of what is made from it, costs
+// the searches nothing that they know.
+func (v *View) Fork() *View {
+	next := v.share()
+	next.ledger = v.ledger.fork()
+	return next
+}
+
+// Readers returns a range function over all readers that documents name.
+func (v *View) Readers(yield func(Reader) bool) {
+	for name := range v.readers.all() {
+		if !yield(name) {
+			return
+		}
+	}
+}
+
 // share returns a View of the same state.
 func (v *View) share() *View {
 	return &View{

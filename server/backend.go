@@ -42,6 +42,12 @@ type Backend interface {
 	// it returns, no search that starts later sees the document by the old row.
 	SetAccess(ctx context.Context, p filter.Principal, collection, key string, change func(filter.Access) (filter.Access, error)) (store.Receipt, error)
 
+	// PreviewAccess says who would gain and who would lose what under the
+	// supposition; nothing changes. Nobody's right to read is asked for.
+	PreviewAccess(ctx context.Context, tenant, collection string, s retrieve.Supposition, principals []retrieve.Previewed) (retrieve.Preview, error)
+	// ExplainAccess says what decides whether p may read the document.
+	ExplainAccess(ctx context.Context, p filter.Principal, collection, key string) (store.Record, filter.Explanation, error)
+
 	// Document returns a document that p may read, without vectors.
 	Document(ctx context.Context, p filter.Principal, collection, key string) (store.Content, error)
 	// List returns up to limit documents that p may read, after the cursor

@@ -214,3 +214,32 @@ func (f *fake) Tokenizer() *tokenizer.Tokenizer { return f.models.Tokenizer() }
 func (f *fake) Reranker() gpu.Reranker { return f.reranker }
 
 func (f *fake) Ready(context.Context) error { return f.notReady }
+
+func (f *fake) PreviewAccess(_ context.Context, tenant, collection string, s retrieve.Supposition, principals []retrieve.Previewed) (retrieve.Preview, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	docs, ok := f.documents[tenant+"/"+collection]
+	if !ok {
+		return retrieve.Preview{}, store.ErrNotFound
+	}
+	p := retrieve.Preview{Compared: len(principals), Failed: map[int]error{}}
+	for i, c := range s.Changes {
+		if _, there := docs[c.Key]; !there {
+			p.Failed[i] = store.ErrNotFound
+		}
+	}
+	for _, who := range principals {
+		p.Differences = append(p.Differences, retrieve.Difference{Name: who.Name, Gains: len(who.Groups), Gained: who.Groups, Lost: []string{}})
+	}
+	return p, nil
+}
+
+func (f *fake) ExplainAccess(_ context.Context, p filter.Principal, collection, key string) (store.Record, filter.Explanation, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	c, ok := f.documents[p.Tenant+"/"+collection][key]
+	if !ok {
+		return store.Record{}, filter.Explanation{}, store.ErrNotFound
+	}
+	return c.Record, filter.Explanation{Undeclared: c.Access.Readers.Undeclared, Permitted: true, Decisive: []string{"a.cedar:1:1"}}, nil
+}

@@ -19,7 +19,7 @@ import (
 // whole body before it reads: some twenty thousand lines.
 const maxUnreadResults = 4 << 20
 
-// ingestion is one NDJSON body under way, and at the same time the stream of
+// ingestion is one NDJSON body of documents, or of access rows, under way, and at the same time the stream of
 // its results: one line each, in the order of the body. The pump reads lines,
 // workers write documents, the reporter puts results in order. Lines with the
 // same key go to the same worker, so they are applied in order.
@@ -29,6 +29,8 @@ const maxUnreadResults = 4 << 20
 type ingestion struct {
 	q          *request
 	collection string
+	read       func(line []byte) (written, error)
+	apply      func(context.Context, written) (client.WriteResult, error)
 	ctx        context.Context
 	cancel     context.CancelFunc
 	lines      *lines
@@ -48,21 +50,30 @@ type job struct {
 	result   chan client.WriteResult // holds one
 }
 
+// ingest streams documents.
 func (s *Server) ingest(q *request, collection string) error {
-	if _, err := s.backend.Collection(q.ctx, q.principal(), collection); err != nil {
+	return s.stream(q, &ingestion{
+		collection: collection,
+		read: func(line []byte) (d written, err error) {
+			err = decode(line, &d)
+			return d, err
+		},
+		apply: func(ctx context.Context, d written) (client.WriteResult, error) { return q.write(ctx, collection, d) },
+	})
+}
+
+func (s *Server) stream(q *request, in *ingestion) error {
+	if _, err := s.backend.Collection(q.ctx, q.principal(), in.collection); err != nil {
 		return err
 	}
 	q.timings(nil)
-	in := &ingestion{
-		q:          q,
-		collection: collection,
-		lines:      newLines(q.body(), int(s.limits.BodyBytes), s.budget),
-		held:       semaphore.NewWeighted(int64(s.limits.BodyBytes)),
-		work:       make([]chan job, s.limits.BulkConcurrency),
-		order:      make(chan job, 2*s.limits.BulkConcurrency),
-		results:    newPipe(maxUnreadResults),
-		done:       make(chan struct{}),
-	}
+	in.q = q
+	in.lines = newLines(q.body(), int(s.limits.BodyBytes), s.budget)
+	in.held = semaphore.NewWeighted(int64(s.limits.BodyBytes))
+	in.work = make([]chan job, s.limits.BulkConcurrency)
+	in.order = make(chan job, 2*s.limits.BulkConcurrency)
+	in.results = newPipe(maxUnreadResults)
+	in.done = make(chan struct{})
 	in.ctx, in.cancel = context.WithCancel(s.base)
 	q.streams = true
 	q.http.SetContentType("application/x-ndjson")
@@ -102,7 +113,8 @@ func (in *ingestion) pump() {
 		}
 		j := job{line: in.lines.count, result: make(chan client.WriteResult, 1)}
 		if err == nil {
-			j.bytes, err = len(line), decode(line, &j.document)
+			j.bytes = len(line)
+			j.document, err = in.read(line)
 		}
 		_ = in.held.Acquire(context.Background(), int64(j.bytes)) // until the workers have done enough
 		in.order <- j
@@ -182,7 +194,7 @@ func (in *ingestion) writeOne(d written) (result client.WriteResult, err error) 
 	}()
 	ctx, cancel := context.WithTimeout(in.ctx, in.q.s.limits.RequestTimeout)
 	defer cancel()
-	result, err = in.q.write(ctx, in.collection, d)
+	result, err = in.apply(ctx, d)
 	if err != nil && failureOf(err).status >= 500 {
 		in.q.s.log.Error("writing a document failed", "request", in.q.id, "error", err)
 	}

@@ -102,6 +102,7 @@ func jsonOf(t *testing.T, value any) string {
 // wireTypes are all types of the wire. What hangs below them is found by reflection.
 var wireTypes = []any{
 	client.CollectionSettings{}, client.Collection{}, client.Document{}, client.WriteResult{}, client.AccessPatch{},
+	client.AccessLine{}, client.AccessPreviewRequest{}, client.AccessPreview{}, client.AccessQuestion{}, client.AccessExplanation{},
 	client.Listing{}, client.SearchRequest{}, client.SearchResponse{}, client.Problem{}, client.Status{},
 	client.EmbeddingRequest{}, client.EmbeddingResponse{}, client.EmbeddingError{},
 	client.EmbedRequest{}, client.EmbedAllRequest{}, client.SimilarityRequest{}, client.RankRequest{}, client.Rank{},

@@ -45,6 +45,14 @@ func (b *backend) SetAccess(ctx context.Context, p filter.Principal, collection,
 	return b.writer.SetAccess(ctx, p.Tenant, collection, key, change)
 }
 
+func (b *backend) PreviewAccess(ctx context.Context, tenant, collection string, s retrieve.Supposition, principals []retrieve.Previewed) (retrieve.Preview, error) {
+	return b.engine.Preview(ctx, tenant, collection, s, principals)
+}
+
+func (b *backend) ExplainAccess(ctx context.Context, p filter.Principal, collection, key string) (store.Record, filter.Explanation, error) {
+	return b.engine.Explain(ctx, p, collection, key)
+}
+
 func (b *backend) Document(ctx context.Context, p filter.Principal, collection, key string) (store.Content, error) {
 	return b.engine.Document(ctx, p, collection, key)
 }

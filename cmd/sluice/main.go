@@ -20,6 +20,7 @@ type cli struct {
 	Demo   demoCommand   `cmd:"" help:"Run the daemon with the demo corpus and show one question asked by two principals."`
 	Ingest ingestCommand `cmd:"" help:"Send a folder of documents to the daemon."`
 	Search searchCommand `cmd:"" help:"Ask the daemon a question."`
+	Access accessCommand `cmd:"" help:"Change, preview and explain who may read what."`
 	Check  checkCommand  `cmd:"" help:"Verify every checksum and cross reference of a data directory, read-only."`
 	Key    keyCommand    `cmd:"" help:"Make an API key and the hash to put into the configuration."`
 	Model  modelCommand  `cmd:"" help:"Fetch models."`

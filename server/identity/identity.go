@@ -133,6 +133,32 @@ func (a *Authenticator) Authenticate(ctx context.Context, c Credentials) (Identi
 	}
 }
 
+// Configured returns the principal of the tenant that the configuration knows
+// under the subject: the holder of an API key, or a demo principal.
+func (a *Authenticator) Configured(tenant, subject string) (filter.Principal, bool) {
+	for _, k := range a.keys {
+		if p := k.id.Principal; p.Tenant == tenant && p.Subject == subject {
+			return p, true
+		}
+	}
+	for _, id := range a.demo {
+		if p := id.Principal; p.Tenant == tenant && p.Subject == subject {
+			return p, true
+		}
+	}
+	return filter.Principal{}, false
+}
+
+// PrincipalOf checks what somebody says of a principal, as a configuration is checked.
+func PrincipalOf(tenant, subject string, groups []string, attributes map[string]any) (filter.Principal, error) {
+	parsed, err := filter.ParseAttributes(attributes)
+	if err != nil {
+		return filter.Principal{}, err
+	}
+	id, err := newIdentity(tenant, subject, groups, parsed, None)
+	return id.Principal, err
+}
+
 func (a *Authenticator) demoPrincipal(name string) (Identity, error) {
 	id, ok := a.demo[name]
 	if !ok {
