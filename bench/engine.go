@@ -26,19 +26,19 @@ func newEngine(dir string, p cpu.Precision, texts []string, batchTokens int) (*e
 	if err != nil {
 		return nil, err
 	}
-	e := &engine{}
-	if err := e.encode(m, texts, batchTokens); err != nil {
+	t, err := tokenizer.Load(m.Tokenizer)
+	if err != nil {
 		return nil, err
 	}
-	e.device, err = cpu.NewPrecision(m, 0, p)
+	e := &engine{}
+	if err := e.encode(m, t, texts, batchTokens); err != nil {
+		return nil, err
+	}
+	e.device, err = cpu.NewFor(m, t, p)
 	return e, err
 }
 
-func (e *engine) encode(m *model.Model, texts []string, batchTokens int) error {
-	t, err := tokenizer.Load(m.Tokenizer)
-	if err != nil {
-		return err
-	}
+func (e *engine) encode(m *model.Model, t *tokenizer.Tokenizer, texts []string, batchTokens int) error {
 	var x tokenizer.Encoding
 	total := 0
 	for i, text := range texts {

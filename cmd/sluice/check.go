@@ -38,17 +38,19 @@ func (c checkCommand) Run(ctx context.Context) error {
 }
 
 // checkStore returns the store's epoch.
-func checkStore(ctx context.Context, data string, report func(string)) (uint64, error) {
+func checkStore(ctx context.Context, data string, report func(string)) (epoch uint64, err error) {
+	defer func() {
+		if err != nil {
+			err = fmt.Errorf("checking %s: %w", storeDir(data), err)
+		}
+	}()
 	st, err := pebble.Open(storeDir(data), pebble.Options{ReadOnly: true})
 	if err != nil {
 		return 0, err
 	}
 	err = st.Check(ctx, func(f store.Fault) { report("store: " + f.Where + ": " + f.What) })
 	epoch, epochErr := st.Epoch(ctx)
-	if err = errors.Join(err, epochErr, st.Close()); err != nil {
-		return 0, fmt.Errorf("checking %s: %w", storeDir(data), err)
-	}
-	return epoch, nil
+	return epoch, errors.Join(err, epochErr, st.Close())
 }
 
 func checkIndexes(data string, epoch uint64, report func(string)) error {

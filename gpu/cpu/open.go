@@ -9,11 +9,13 @@ import (
 
 // Open is gpu.Open on all cores, which the models share.
 func Open(p Precision, o gpu.Options, dirs ...string) (*gpu.Scheduler, error) {
-	open := func(m *model.Model, t *tokenizer.Tokenizer) (gpu.Device, error) { return open(m, t, p) }
+	open := func(m *model.Model, t *tokenizer.Tokenizer) (gpu.Device, error) { return NewFor(m, t, p) }
 	return gpu.Open(open, o, dirs...)
 }
 
-func open(m *model.Model, t *tokenizer.Tokenizer, p Precision) (*Device, error) {
+// NewFor is NewPrecision on all cores, where Auto is the fastest precision that
+// suits what the tokenizer feeds the model.
+func NewFor(m *model.Model, t *tokenizer.Tokenizer, p Precision) (*Device, error) {
 	if p == Auto {
 		return fastest(m, t, 0, simd.Best())
 	}
