@@ -1,23 +1,24 @@
 package server
 
 import (
-	"golang.org/x/sys/unix"
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"log/slog"
 	"math/rand/v2"
-	"sluice/gpu"
+	"strings"
+	"testing"
 	"time"
 
-	"bytes"
-	"testing"
-
-	"context"
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/stretchr/testify/require"
 	"github.com/valyala/fasthttp"
-	"io"
-	"log/slog"
+	"golang.org/x/sys/unix"
+
+	"sluice/gpu"
 	"sluice/server/config"
 	"sluice/server/identity"
-	"strings"
 )
 
 // wide embeds everything as one vector of the usual length.
@@ -46,11 +47,15 @@ func BenchmarkEmbedding(b *testing.B) {
 }
 
 func benchmarkEmbedding(b *testing.B, encoding string) {
-	identities, err := identity.New(context.Background(), config.Auth{APIKeys: []config.APIKey{apiKey("alice", "acme", nil, "read")}}, config.Demo{})
+	auth := config.Auth{APIKeys: []config.APIKey{apiKey("alice", "acme", nil, "read")}}
+	identities, err := identity.New(b.Context(), auth, config.Demo{})
 	require.NoError(b, err)
-	s := New(Options{Backend: newWide(), Identities: identities, Limits: config.Default().Limits,
-		Log: slog.New(slog.NewTextHandler(io.Discard, nil)), Registry: prometheus.NewRegistry()})
-	body := []byte(`{"model":"` + newFake().Info().Model + `","encoding_format":"` + encoding + `","input":"` + strings.Repeat("a query of some words ", 5) + `"}`)
+	backend := newWide()
+	s := New(Options{
+		Backend: backend, Identities: identities, Limits: config.Default().Limits,
+		Log: slog.New(slog.NewTextHandler(io.Discard, nil)), Registry: prometheus.NewRegistry(),
+	})
+	body := fmt.Appendf(nil, `{"model":%q,"encoding_format":%q,"input":%q}`, backend.Info().Model, encoding, strings.Repeat("a query of some words ", 5))
 	var c fasthttp.RequestCtx
 	b.ReportAllocs()
 	before := cpuTime(b)

@@ -105,7 +105,8 @@ class Builder:
         return self.add("LpNormalization", total, axis=-1, p=2)  # a sum's direction is the mean's
 
     def classify(self, x):
-        first = self.add("Gather", x, self.constant("first", np.array(0, np.int64)), axis=1)
+        first = self.add("Gather", x, self.constant("first", np.array([0], np.int64)), axis=1)
+        first = self.add("Squeeze", first, self.constant("middle", np.array([1], np.int64)))
         pooled = self.add("Tanh", self.dense(first, "pooler.dense"))
         return self.dense(pooled, "classifier")
 
