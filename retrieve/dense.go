@@ -26,7 +26,9 @@ func (q *query) embed(ctx context.Context) error {
 	if q.given.vector != nil && !tokens {
 		return nil
 	}
-	embedded, err := q.engine.embedder.Embed(ctx, gpu.Request{Texts: []string{q.request.Query}, TokenVectors: tokens})
+	embedded, err := q.engine.embedder.Embed(ctx, gpu.Request{
+		Texts: []string{q.request.Query}, Prompt: q.engine.embedder.Info().Prompts.Query(), TokenVectors: tokens,
+	})
 	if err != nil {
 		return fmt.Errorf("%w: %w", errEmbedding, err)
 	}
