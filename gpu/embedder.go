@@ -20,7 +20,7 @@ type Info struct {
 	BatchTokens     int // that run at once
 	Precision       string
 	Pooling         model.Pooling
-	Prompts         model.Prompts // to put before a text; nothing here does it
+	Prompts         model.Prompts // for Request.Prompt
 	Labels          []string      // of a classifier, one for each logit; none of an embedder
 }
 
@@ -45,7 +45,8 @@ func (p Priority) String() string {
 // Request is texts to embed. Special tokens in them are text like any other.
 type Request struct {
 	Texts        []string
-	IDs          [][]int32 // the texts' tokens, in place of Texts; nil: none
+	Prompt       string    // goes before each text; its tokens count as Special
+	IDs          [][]int32 // the texts' tokens, in place of Prompt and Texts; nil: none
 	Truncation   Truncation
 	Priority     Priority
 	TokenVectors bool // wanted beside the pooled vectors, from the same forward pass
@@ -66,7 +67,8 @@ type Timing struct{ Tokenize, Queue, Run time.Duration }
 // Embedding is one text's vector, of unit length; Norm is the length that it had
 // before. Tokens counts what was embedded, special tokens included. TokenVectors,
 // where asked for, is Tokens × TokenDimensions: the last hidden state, not
-// normalised; Special then says which of the tokens the tokenizer added, as [CLS].
+// normalised; Special then says which of the tokens are not of the text: those of
+// the prompt, and what the tokenizer added, as [CLS].
 type Embedding struct {
 	Vector       []float32
 	Norm         float32

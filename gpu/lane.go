@@ -101,8 +101,21 @@ func (l *lane) Embed(ctx context.Context, r Request) ([]Embedding, error) {
 		})
 	}
 	return l.run(ctx, len(r.Texts), r, func(e *tokenizer.Encoding, i int) error {
-		return l.tokenizer.Encode(e, r.Texts[i], o)
+		if err := l.tokenizer.Encode(e, r.Prompt+r.Texts[i], o); err != nil {
+			return err
+		}
+		markPrompt(e, len(r.Prompt))
+		return nil
 	})
+}
+
+// markPrompt has the tokens within the first n bytes count as special.
+func markPrompt(e *tokenizer.Encoding, n int) {
+	for i, at := range e.Offsets {
+		if n > 0 && at.End <= n {
+			e.Special[i] = true
+		}
+	}
 }
 
 // encode tokenizes text i of a call.

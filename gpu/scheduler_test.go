@@ -71,6 +71,22 @@ func TestTokenVectors(t *testing.T) {
 	})
 }
 
+// A prompt goes before each text, and its tokens are not the text's own.
+func TestPrompt(t *testing.T) {
+	s, stop := start(t, Options{}, &fakeDevice{})
+	defer stop()
+	whole, err := s.Embed(t.Context(), Request{Texts: []string{"a b x", "a b"}, TokenVectors: true})
+	require.NoError(t, err)
+	got, err := s.Embed(t.Context(), Request{Texts: []string{"x", ""}, Prompt: "a b ", TokenVectors: true})
+	require.NoError(t, err)
+	for i := range got {
+		require.Equal(t, whole[i].TokenVectors, got[i].TokenVectors)
+		require.Equal(t, whole[i].Vector, got[i].Vector)
+	}
+	require.Equal(t, []bool{true, true, true, false, true}, got[0].Special)
+	require.Equal(t, []bool{true, true, true, true}, got[1].Special)
+}
+
 func TestNoTexts(t *testing.T) {
 	s, stop := start(t, Options{}, &fakeDevice{})
 	defer stop()

@@ -62,7 +62,9 @@ func (w *Writer) embedNew(ctx context.Context, texts []string, known map[string]
 		}
 	}
 	for part := range slices.Chunk(fresh, embedTexts) {
-		embeddings, err := w.embedder.Embed(ctx, gpu.Request{Texts: part, Priority: gpu.Bulk, TokenVectors: codes})
+		embeddings, err := w.embedder.Embed(ctx, gpu.Request{
+			Texts: part, Prompt: w.embedder.Info().Prompts.Document(), Priority: gpu.Bulk, TokenVectors: codes,
+		})
 		if err != nil {
 			return err
 		}

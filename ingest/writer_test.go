@@ -15,6 +15,7 @@ import (
 	"sluice/chunk"
 	"sluice/filter"
 	"sluice/gpu"
+	"sluice/model"
 	"sluice/store"
 	"sluice/store/pebble"
 )
@@ -35,10 +36,12 @@ type recorder struct {
 	longer int // words of a text that is cut; 0: none
 	tokens int // texts whose token vectors were asked for
 	err    error
+	prompt string // of documents
 }
 
 func (r *recorder) Info() gpu.Info {
-	return gpu.Info{Model: "m", Digest: r.digest, Dimensions: 4, TokenDimensions: 4}
+	prompts := model.Prompts{ByName: map[string]string{"document": r.prompt, "query": "no"}}
+	return gpu.Info{Model: "m", Digest: r.digest, Dimensions: 4, TokenDimensions: 4, Prompts: prompts}
 }
 
 func (r *recorder) Embed(_ context.Context, q gpu.Request) ([]gpu.Embedding, error) {
@@ -50,7 +53,10 @@ func (r *recorder) Embed(_ context.Context, q gpu.Request) ([]gpu.Embedding, err
 	if q.Priority != gpu.Bulk {
 		return nil, errors.New("documents must not keep queries waiting")
 	}
-	r.texts, r.most = append(r.texts, q.Texts...), max(r.most, len(q.Texts))
+	for _, text := range q.Texts {
+		r.texts = append(r.texts, q.Prompt+text)
+	}
+	r.most = max(r.most, len(q.Texts))
 	out := make([]gpu.Embedding, len(q.Texts))
 	for i, text := range q.Texts {
 		words := len(strings.Fields(text))
@@ -451,4 +457,12 @@ func TestConcurrentWritesOfOneKey(t *testing.T) {
 	}
 	require.Contains(t, f.content("k").Text, fmt.Sprint("of ", last))
 	f.requireVectors("k")
+}
+
+// Passages are embedded behind the prompt that the model has for documents.
+func TestDocumentPrompt(t *testing.T) {
+	f := newFixture(t)
+	f.embedder.prompt = "passage: "
+	f.write(Document{Key: "a", Format: "text", Text: []byte("ships")})
+	require.Equal(t, []string{"passage: ships"}, f.embedder.taken())
 }

@@ -277,8 +277,13 @@ func TestPrompts(t *testing.T) {
 	}
 	_, err = p.Prompt("title")
 	require.ErrorIs(t, err, ErrUnknownPrompt)
+	require.Equal(t, []string{"query: ", "passage: "}, []string{p.Query(), p.Document()})
+	p, err = load(`{"prompts": {"passage": "p: ", "other": "o: "}, "default_prompt_name": "other"}`)
+	require.NoError(t, err)
+	require.Equal(t, []string{"o: ", "p: "}, []string{p.Query(), p.Document()})
 	p, err = load(`{"prompts": {}, "default_prompt_name": null}`)
 	require.NoError(t, err)
+	require.Empty(t, p.Query()+p.Document())
 	none, err := p.Prompt("")
 	require.NoError(t, err)
 	require.Empty(t, none)

@@ -33,7 +33,7 @@ type Model struct {
 	Classifier  *Classifier  // nil: the model embeds, and does nothing else
 	Prompts     Prompts
 	MaxTokens   int    // special tokens included
-	Digest      string // SHA-256 over all that decides a vector, except the prompt and the device's precision
+	Digest      string // SHA-256 over all that decides a vector, except the device's precision
 	Tokenizer   string // path of tokenizer.json
 }
 
@@ -137,6 +137,9 @@ func (m *Model) digest(dir string, weights []string) error {
 	}
 	if c := m.Classifier; c != nil {
 		fmt.Fprintf(h, "classifier %s %s %q sigmoid %t\n", c.Pooling, c.Activation, c.Labels, c.Sigmoid)
+	}
+	if q, d := m.Prompts.Query(), m.Prompts.Document(); q != "" || d != "" {
+		fmt.Fprintf(h, "prompts %q %q\n", q, d)
 	}
 	for _, path := range append(weights, m.Tokenizer) {
 		sum, err := hashFile(path)

@@ -27,6 +27,22 @@ func (p Prompts) Prompt(name string) (string, error) {
 	return prompt, nil
 }
 
+// Query is what goes before a query: the prompt named so, or else the default
+// one; empty if there is neither. Names are sentence-transformers'.
+func (p Prompts) Query() string { return p.first("query") }
+
+// Document is what goes before a passage that is to be found.
+func (p Prompts) Document() string { return p.first("document", "passage", "corpus") }
+
+func (p Prompts) first(names ...string) string {
+	for _, name := range append(names, p.Default) {
+		if prompt, ok := p.ByName[name]; ok {
+			return prompt
+		}
+	}
+	return ""
+}
+
 func readPrompts(dir string) (Prompts, error) {
 	path := filepath.Join(dir, "config_sentence_transformers.json")
 	var file struct {

@@ -14,7 +14,7 @@ var errEmbedding = errors.New("the query could not be embedded")
 
 func (q *query) dense(ctx context.Context) ([]index.Hit, error) {
 	embedded, err := q.engine.embedder.Embed(ctx, gpu.Request{
-		Texts: []string{q.request.Query}, TokenVectors: q.plan.Strategy == HybridLate,
+		Texts: []string{q.request.Query}, Prompt: q.engine.embedder.Info().Prompts.Query(), TokenVectors: q.plan.Strategy == HybridLate,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", errEmbedding, err)

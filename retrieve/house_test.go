@@ -25,6 +25,7 @@ import (
 	"sluice/index"
 	"sluice/index/local"
 	"sluice/index/text"
+	"sluice/model"
 	"sluice/store"
 	"sluice/store/pebble"
 )
@@ -39,14 +40,15 @@ const (
 // are its token vectors. It keeps the texts, and fails with err if that is set,
 // or on the requests that fails picks.
 type bagOfWords struct {
-	mu    sync.Mutex
-	texts []string
-	err   error
-	fails func(gpu.Request) error
+	mu      sync.Mutex
+	texts   []string
+	err     error
+	fails   func(gpu.Request) error
+	prompts model.Prompts
 }
 
 func (b *bagOfWords) Info() gpu.Info {
-	return gpu.Info{Model: "bag", Digest: "bag/1", Dimensions: dimensions, TokenDimensions: dimensions, MaxTokens: 512, Precision: "f32"}
+	return gpu.Info{Model: "bag", Digest: "bag/1", Dimensions: dimensions, TokenDimensions: dimensions, MaxTokens: 512, Precision: "f32", Prompts: b.prompts}
 }
 
 func (b *bagOfWords) Embed(ctx context.Context, request gpu.Request) ([]gpu.Embedding, error) {
@@ -55,7 +57,9 @@ func (b *bagOfWords) Embed(ctx context.Context, request gpu.Request) ([]gpu.Embe
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.texts = append(b.texts, request.Texts...)
+	for _, t := range request.Texts {
+		b.texts = append(b.texts, request.Prompt+t)
+	}
 	if b.fails != nil {
 		if err := b.fails(request); err != nil {
 			return nil, err

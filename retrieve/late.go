@@ -88,7 +88,9 @@ func (q *query) encode(ctx context.Context, pool []candidate, codes map[uint32][
 	if len(texts) == 0 {
 		return nil
 	}
-	embedded, err := q.engine.embedder.Embed(ctx, gpu.Request{Texts: texts, TokenVectors: true})
+	embedded, err := q.engine.embedder.Embed(ctx, gpu.Request{
+		Texts: texts, Prompt: q.engine.embedder.Info().Prompts.Document(), TokenVectors: true,
+	})
 	if err != nil {
 		return fmt.Errorf("%w: %w", errEncoding, err)
 	}

@@ -17,6 +17,7 @@ import (
 	"sluice/filter"
 	"sluice/gpu"
 	"sluice/index/late"
+	"sluice/model"
 	"sluice/store"
 )
 
@@ -143,6 +144,17 @@ func TestPassagesWithoutCodesAreEncodedOnce(t *testing.T) {
 		require.Equal(t, []string{"harbour"}, h.embedder.taken(), "only the query is embedded again")
 	}
 	require.Len(t, answers, 1)
+}
+
+// The model's prompts go before the query and before passages that are encoded now.
+func TestPrompts(t *testing.T) {
+	h := newHouse(t)
+	h.commit(version("d", readable(), "tide"))
+	h.awaitAll()
+	h.embedder.taken()
+	h.embedder.prompts = model.Prompts{ByName: map[string]string{"query": "q: ", "document": "d: "}}
+	h.search(person("me"), HybridLate, "harbour", 10)
+	require.Equal(t, []string{"q: harbour", "d: tide"}, h.embedder.taken())
 }
 
 // Codes of another model, or of a format that is not known, are not used.

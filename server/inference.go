@@ -39,12 +39,12 @@ func (s *Server) embed(q *request, r embedRequest) ([]gpu.Embedding, error) {
 	if r.dimensions < 0 || r.dimensions > info.Dimensions {
 		return nil, badRequest("dimensions: the model has 1 to %d", info.Dimensions)
 	}
-	texts, err := s.prompted(r.inputs, r.prompt)
+	prompt, err := s.prompt(r.inputs, r.prompt)
 	if err != nil {
 		return nil, err
 	}
 	embeddings, err := s.backend.Embed(q.ctx, gpu.Request{
-		Texts: texts, IDs: r.inputs.IDs, Truncation: r.truncation,
+		Texts: r.inputs.Texts, Prompt: prompt, IDs: r.inputs.IDs, Truncation: r.truncation,
 		Priority: priorityOf(r.inputs.Len()), TokenVectors: r.tokenVectors,
 	})
 	for _, e := range embeddings {
@@ -55,23 +55,15 @@ func (s *Server) embed(q *request, r embedRequest) ([]gpu.Embedding, error) {
 	return cutTo(embeddings, r), err
 }
 
-// prompted puts the prompt before each text. Token ids are taken as they are.
-func (s *Server) prompted(in client.Inputs, name string) ([]string, error) {
-	if in.IDs != nil {
-		if name != "" {
-			return nil, badRequest("prompt_name: token ids take no prompt")
-		}
-		return nil, nil
+// prompt finds the one of that name. Token ids are taken as they are.
+func (s *Server) prompt(in client.Inputs, name string) (string, error) {
+	if in.IDs == nil {
+		return s.backend.Info().Prompts.Prompt(name)
 	}
-	prompt, err := s.backend.Info().Prompts.Prompt(name)
-	if err != nil || prompt == "" {
-		return in.Texts, err
+	if name != "" {
+		return "", badRequest("prompt_name: token ids take no prompt")
 	}
-	texts := make([]string, len(in.Texts))
-	for i, text := range in.Texts {
-		texts[i] = prompt + text
-	}
-	return texts, nil
+	return "", nil
 }
 
 func scale(vector []float32, by float32) {

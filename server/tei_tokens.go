@@ -19,17 +19,18 @@ func (s *Server) teiTokenize(q *request) error {
 	if err := checkCount("inputs", len(body.Inputs)); err != nil {
 		return err
 	}
-	texts, err := s.prompted(client.Inputs{Texts: body.Inputs}, body.PromptName)
+	prompt, err := s.backend.Info().Prompts.Prompt(body.PromptName)
 	if err != nil {
 		return err
 	}
 	t, o := s.backend.Tokenizer(), tokenizer.Options{NoSpecialTokens: body.AddSpecialTokens != nil && !*body.AddSpecialTokens}
-	all := make([][]client.Token, len(texts))
+	all := make([][]client.Token, len(body.Inputs))
 	var e tokenizer.Encoding
-	for i, text := range texts {
+	for i, text := range body.Inputs {
 		if err := q.ctx.Err(); err != nil {
 			return err
 		}
+		text = prompt + text
 		if err := t.Encode(&e, text, o); err != nil {
 			return badRequest("inputs: text %d: %v", i, err)
 		}
