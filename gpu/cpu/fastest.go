@@ -50,25 +50,37 @@ func fastest(m *model.Model, t *tokenizer.Tokenizer, workers int, kernels *simd.
 	return newPrecision(m, workers, F32, kernels), errors.Join(d.Close(), wide.Close())
 }
 
+// nearOnProbes compares the probes' vectors on two devices.
 func nearOnProbes(m *model.Model, t *tokenizer.Tokenizer, a, b *Device) (bool, error) {
+	x, err := probe(m, t, a)
+	if err != nil {
+		return false, err
+	}
+	y, err := probe(m, t, b)
+	if err != nil {
+		return false, err
+	}
+	for size := m.Dimensions(); len(x) > 0; x, y = x[size:], y[size:] {
+		if !(ref.Dot(x[:size], y[:size]) >= leastProbeCosine) { // nor is NaN
+			return false, nil
+		}
+	}
+	return true, nil
+}
+
+func probe(m *model.Model, t *tokenizer.Tokenizer, d *Device) ([]float32, error) {
 	var batch gpu.Batch
 	var e tokenizer.Encoding
 	batch.Reset()
 	for _, text := range probes {
 		if err := t.Encode(&e, text, tokenizer.Options{MaxLength: m.MaxTokens}); err != nil {
-			return false, fmt.Errorf("choosing a precision for %s: %w", m.Name, err)
+			return nil, fmt.Errorf("tokenizing a probe for %s: %w", m.Name, err)
 		}
 		batch.Append(e.IDs, e.TypeIDs)
 	}
-	size := m.Dimensions()
-	x, y := make([]float32, batch.Len()*size), make([]float32, batch.Len()*size)
-	if err := errors.Join(a.Run(context.Background(), &batch, gpu.Output{Pooled: x}), b.Run(context.Background(), &batch, gpu.Output{Pooled: y})); err != nil {
-		return false, fmt.Errorf("choosing a precision for %s: %w", m.Name, err)
+	vectors := make([]float32, batch.Len()*d.Dimensions())
+	if err := d.Run(context.Background(), &batch, gpu.Output{Pooled: vectors}); err != nil {
+		return nil, fmt.Errorf("running probes of %s: %w", m.Name, err)
 	}
-	for i := range batch.Len() {
-		if !(ref.Dot(x[i*size:][:size], y[i*size:][:size]) >= leastProbeCosine) { // nor is NaN
-			return false, nil
-		}
-	}
-	return true, nil
+	return vectors, nil
 }

@@ -150,13 +150,13 @@ func exponentialRow(out []uint16, s []float32, scale float32) float32 {
 }
 
 func ropeGo(x []uint16, cos, sin []float32) {
-	head := make([]float32, 2*len(cos))
-	for ; len(x) > 0; x = x[len(head):] {
-		for i := range head {
-			head[i] = ref.FromBF16(x[i])
+	half := len(cos)
+	for ; len(x) > 0; x = x[2*half:] {
+		for k := range half {
+			a, b := ref.FromBF16(x[k]), ref.FromBF16(x[half+k])
+			x[k] = ref.BF16(float32(a*cos[k]) - float32(b*sin[k]))
+			x[half+k] = ref.BF16(float32(b*cos[k]) + float32(a*sin[k]))
 		}
-		ref.Rope(head, cos, sin)
-		roundGo(x, head)
 	}
 }
 
