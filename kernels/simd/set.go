@@ -17,11 +17,12 @@ type Set struct {
 	tile   tileFunc
 	maxSim simFunc
 	narrow narrowSet
+	search searchSet
 }
 
 // portable runs everywhere.
 func portable() *Set {
-	return &Set{Level: "go", GELU: ref.GELU, Softmax: ref.Softmax, tile: tileGo, narrow: portableNarrow(), maxSim: maxSimGo}
+	return &Set{Level: "go", GELU: ref.GELU, Softmax: ref.Softmax, tile: tileGo, narrow: portableNarrow(), maxSim: maxSimGo, search: portableSearch()}
 }
 
 // Best is the fastest set that this CPU can run.
