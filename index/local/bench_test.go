@@ -14,6 +14,7 @@ import (
 
 	"sluice/filter"
 	"sluice/index"
+	"sluice/index/local/ivf"
 )
 
 const (
@@ -138,9 +139,10 @@ func TestQueriesDoNotAllocate(t *testing.T) {
 		require.NoError(t, err)
 		parts, allowed, vector := []part{{seg: seg}}, every(3, documents), c.vector()
 		memory, terms := new(scratch), []queryTerm{{"w1", 1}, {"w2", 1}, {"w3", 1}}
+		space := ivf.NewSpace(testDims)
 		dense = testing.AllocsPerRun(20, func() {
-			memory.choose(parts, allowed)
-			_, err = scanVectors(t.Context(), parts, memory.selections, vector, 10)
+			s := denseSearch{space: space, allowed: allowed, query: vector, memory: memory, best: newTopK(10)}
+			_, err = s.run(t.Context(), parts)
 		})
 		require.NoError(t, err)
 		lexical = testing.AllocsPerRun(20, func() {

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"sluice/filter"
+	"sluice/index/local/ivf"
 )
 
 // scratch is the memory of one query, used again by the next.
@@ -14,6 +15,9 @@ type scratch struct {
 	ends       []int       // where each list ends
 	scores     []float64   // by slot; all zero between parts
 	touched    []uint32    // slots with a score
+
+	query ivf.Query
+	near  ivf.Scratch
 }
 
 // choose fills the selections and returns rows and terms over all of them.

@@ -54,6 +54,7 @@ type segment struct {
 	sum     uint32 // the footer's checksum: it names the content
 	section [sectionCount][]byte
 	vectors []float32
+	codes   *codes // nil: none
 }
 
 // openSegment reads a segment's tables and verifies all checksums but those
@@ -240,8 +241,14 @@ func (s *segment) lookup(term string) postingList {
 func (s *segment) acquire() { s.refs.Add(1) }
 
 func (s *segment) release() {
-	if s.refs.Add(-1) == 0 && s.unmap != nil {
+	if s.refs.Add(-1) > 0 {
+		return
+	}
+	if s.unmap != nil {
 		s.unmap()
+	}
+	if s.codes != nil {
+		s.codes.free()
 	}
 }
 

@@ -4,6 +4,8 @@ import (
 	"unsafe"
 
 	"golang.org/x/sys/cpu"
+
+	"sluice/kernels/ref"
 )
 
 // search512 needs AVX-512 with VNNI and VPOPCNTDQ.
@@ -22,7 +24,7 @@ func search256() searchSet {
 
 func dot256(a, b []float32) float32 {
 	if len(a) < 8 {
-		return portable().search.dot(a, b)
+		return ref.Dot(a, b)
 	}
 	sum := dotAVX(&a[0], &b[0], len(a)/8)
 	for i := len(a) &^ 7; i < len(a); i++ {
@@ -33,7 +35,7 @@ func dot256(a, b []float32) float32 {
 
 func hadamard512(x, signs []float32) {
 	if len(x) < 64 {
-		portable().search.hadamard(x, signs)
+		ref.Hadamard(x, signs)
 		return
 	}
 	hadamardAVX512(&x[0], &signs[0], len(x))
