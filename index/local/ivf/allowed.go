@@ -3,6 +3,7 @@ package ivf
 import (
 	"math/bits"
 	"sync"
+	"sync/atomic"
 
 	"sluice/kernels/ref"
 )
@@ -17,6 +18,7 @@ type Allowed struct {
 	rows  []uint32 // ascending, where they are few
 	words []uint64 // else a bit for each
 
+	used  atomic.Bool // by a search: for one alone the next fields do not pay
 	once  sync.Once
 	lists *listed
 }

@@ -95,15 +95,16 @@ func (s *probing) sort() {
 	}
 	scale := (buckets - 1) / max(most-least, tiny)
 	clear(s.counts[:])
+	bucket := func(p probe) int { return min(max(int((p.distance-least)*scale), 0), buckets-1) }
 	for _, p := range s.probes {
-		s.counts[int((p.distance-least)*scale)+1]++
+		s.counts[bucket(p)+1]++
 	}
 	for i := range buckets {
 		s.counts[i+1] += s.counts[i]
 	}
 	s.sorted = slices.Grow(s.sorted[:0], len(s.probes))[:len(s.probes)]
 	for _, p := range s.probes {
-		at := &s.counts[int((p.distance-least)*scale)]
+		at := &s.counts[bucket(p)]
 		s.sorted[*at] = p
 		*at++
 	}

@@ -32,13 +32,14 @@ func (x *Index) Search(q *Query, a *Allowed, live []uint64, k int, floor float32
 	if k < 1 || a.count == 0 {
 		return nil
 	}
-	if x.lists == 0 || a.rows != nil || x.exactIsCheaper(a, k) {
+	if x.lists == 0 || a.rows != nil || a.count/mostOfAll <= k {
 		return x.searchAll(q, a, live, k, floor, s)
 	}
 	return x.searchLists(q, a, live, k, floor, s)
 }
 
-func (x *Index) exactIsCheaper(a *Allowed, k int) bool { return a.count <= 4*k }
+// mostOfAll: where one of so many allowed rows is wanted, all are scored.
+const mostOfAll = 16
 
 // unit is what a step of a product is worth.
 func (x *Index) unit(q *Query) float32 { return q.step * x.step }
@@ -49,9 +50,10 @@ func (x *Index) certain(q *Query) float32 {
 	return q.norm*x.worst + q.rounding()*(x.longest+x.worst) + 1e-5*q.norm*x.longest
 }
 
+// floorOf is the product of bytes that a row reaching floor has at least.
 func (x *Index) floorOf(q *Query, floor, margin float32) int32 {
 	steps := (floor - margin) / x.unit(q)
-	return int32(min(max(steps, math.MinInt32/2), math.MaxInt32/2))
+	return int32(min(max(steps, math.MinInt32/2), math.MaxInt32/2)) - 1 // a conversion rounds towards zero
 }
 
 // searchAll scores every allowed row.
@@ -103,7 +105,7 @@ const (
 	// more than that of the k-th row found and reach, or what of it remains
 	// where fewer rows are allowed: reach + fewer·log₁₀(allowed share). Chosen on
 	// sentence vectors for a recall of .99 of ten rows.
-	fewer = 0.10
+	reach, fewer = 0.12, 0.10
 
 	// Scanning a block costs about as much as scoring so many rows.
 	rowsPerBlock = 2
@@ -120,7 +122,8 @@ func (x *Index) likely(q *Query) float32 {
 type visit struct {
 	x         *Index
 	q         *Query
-	listed    *listed // nil: every row is allowed
+	allowed   *Allowed // nil: every row is allowed, or listed says which
+	listed    *listed  // nil: every row is allowed, or allowed says which
 	live      []uint64
 	s         *Scratch
 	threshold float32 // what an estimate must exceed
@@ -137,13 +140,17 @@ func (x *Index) searchLists(q *Query, a *Allowed, live []uint64, k int, floor fl
 	share := float64(a.count) / float64(x.rows)
 	v := visit{x: x, q: q, live: live, s: s, threshold: floor, budget: a.count / rowsPerBlock,
 		reach: float32(reach + fewer*math.Log10(share))}
-	if a.count < x.rows {
+	switch {
+	case a.count == x.rows:
+	case a.used.Swap(true):
 		v.listed = a.inLists(x)
+	default:
+		v.allowed = a
 	}
 	complete := v.lists(share)
 	s.forget()
 	if !complete {
-		Gave++
+
 		return x.searchAll(q, a, live, k, floor, s)
 	}
 	return s.result()
@@ -197,7 +204,6 @@ func (v *visit) visit(probes []probe) (enough, complete bool) {
 		if i+aheadChunks < len(v.s.chunks) {
 			ahead = v.x.codes[int(v.s.chunks[i+aheadChunks].first)*block:]
 		}
-		Visited += int(c.blocks)
 		v.scan(c, v.x.codes[int(c.first)*block:][:int(c.blocks)*block], ahead)
 	}
 	v.score()
@@ -236,7 +242,7 @@ func (v *visit) take(block int, lanes uint16, estimates []float32) {
 			continue
 		}
 		word, bit := row/64, uint64(1)<<(row%64)
-		if s.seen[word]&bit != 0 || v.live != nil && v.live[word]&bit == 0 {
+		if s.seen[word]&bit != 0 || v.live != nil && v.live[word]&bit == 0 || v.allowed != nil && !v.allowed.has(row) {
 			continue
 		}
 		s.seen[word] |= bit
@@ -269,12 +275,6 @@ func (s *Scratch) forget() {
 		s.seen[row/64] = 0
 	}
 }
-
-var reach = 0.12
-
-func SetReach(r float64) { reach = r }
-
-var Visited, Gave int
 
 // chunk is a run of blocks of one list.
 type chunk struct {
