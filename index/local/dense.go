@@ -52,6 +52,9 @@ func (s *denseSearch) run(ctx context.Context, parts []part) ([]index.Hit, error
 func (s *denseSearch) searchCodes(p part) {
 	slots := p.seg.codes.index.Search(&s.memory.query, p.seg.allowedSlots(s.allowed), p.live, s.best.k, s.best.worst(), &s.memory.near)
 	for _, slot := range slots {
+		s.space.Fetch(p.seg.vector(slot))
+	}
+	for _, slot := range slots {
 		s.score(p.seg, slot)
 	}
 }

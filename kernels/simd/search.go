@@ -15,10 +15,11 @@ type searchSet struct {
 	dotBytes func(query []int8, rows []byte, slots []uint32, products []int32)
 	scan     func(q *CodeQuery, blocks, ahead []byte, base, shift, threshold float32, estimates []float32, masks []uint16)
 	above    func(values []float32, threshold float32, indices []uint32) int
+	fetch    func(b []byte)
 }
 
 func portableSearch() searchSet {
-	return searchSet{dot: ref.Dot, hadamard: ref.Hadamard, dotBytes: dotBytesGo, scan: scanGo, above: aboveGo}
+	return searchSet{dot: ref.Dot, hadamard: ref.Hadamard, dotBytes: dotBytesGo, scan: scanGo, above: aboveGo, fetch: func([]byte) {}}
 }
 
 // Dot is ref.Dot, bit for bit.
@@ -26,6 +27,13 @@ func (s *Set) Dot(a, b []float32) float32 { return s.search.dot(a, b[:len(a)]) }
 
 // Hadamard is ref.Hadamard, bit for bit.
 func (s *Set) Hadamard(x, signs []float32) { s.search.hadamard(x, signs[:len(x)]) }
+
+// Fetch asks for memory that will soon be read to be brought into the cache.
+func (s *Set) Fetch(b []byte) {
+	if len(b) > 0 {
+		s.search.fetch(b)
+	}
+}
 
 // DotBytes computes the inner products of the query, of a multiple of 64
 // dimensions, with some rows of unsigned bytes of as many, by number.

@@ -13,12 +13,12 @@ func search512() searchSet {
 	if !cpu.X86.HasAVX512VPOPCNTDQ || !hasVNNI() {
 		return search256()
 	}
-	return searchSet{dot: dot256, hadamard: hadamard512, dotBytes: dotBytes512, scan: scan512, above: above512}
+	return searchSet{dot: dot256, hadamard: hadamard512, dotBytes: dotBytes512, scan: scan512, above: above512, fetch: fetchLines}
 }
 
 func search256() searchSet {
 	s := portableSearch()
-	s.dot, s.dotBytes, s.scan = dot256, dotBytes256, scan256
+	s.dot, s.dotBytes, s.scan, s.fetch = dot256, dotBytes256, scan256, fetchLines
 	return s
 }
 
@@ -32,6 +32,8 @@ func dot256(a, b []float32) float32 {
 	}
 	return sum
 }
+
+func fetchLines(b []byte) { fetchCache(&b[0], len(b)) }
 
 func hadamard512(x, signs []float32) {
 	if len(x) < 64 {
@@ -117,6 +119,9 @@ func above512(values []float32, threshold float32, indices []uint32) int {
 
 //go:noescape
 func dotAVX(a, b *float32, eights int) float32
+
+//go:noescape
+func fetchCache(b *byte, n int)
 
 //go:noescape
 func hadamardAVX512(x, signs *float32, n int)

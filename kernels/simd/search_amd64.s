@@ -25,6 +25,18 @@ dot:
 	VZEROUPPER
 	RET
 
+// func fetchCache(b *byte, n int)
+TEXT ·fetchCache(SB), NOSPLIT, $0-16
+	MOVQ b+0(FP), SI
+	MOVQ n+8(FP), CX
+
+fetch:
+	PREFETCHT0 (SI)
+	ADDQ $64, SI
+	SUBQ $64, CX
+	JG   fetch
+	RET
+
 // BUTTERFLY adds a register's lanes pairwise, and subtracts them where K is set.
 #define BUTTERFLY(shuffle, imm, k) \
 	shuffle imm, Z0, Z0, Z1; \

@@ -170,6 +170,7 @@ func TestSearchKernelsDoNotAllocate(t *testing.T) {
 			s.Above(estimates, 0, indices)
 			s.Hadamard(x, y)
 			s.Dot(x, y)
+			s.Fetch(rows)
 		}))
 	})
 }

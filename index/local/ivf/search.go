@@ -248,6 +248,7 @@ func (v *visit) take(block int, lanes uint16, estimates []float32) {
 		s.seen[word] |= bit
 		s.rows = append(s.rows, row)
 		s.waiting = append(s.waiting, row)
+		v.x.space.kernels.Fetch(v.x.bytes[int(row)*v.x.space.padded:][:v.x.space.padded])
 	}
 	if len(s.waiting) >= fewWaiting {
 		v.score()

@@ -16,6 +16,7 @@ import (
 	"math"
 	"math/bits"
 	"math/rand/v2"
+	"unsafe"
 
 	"sluice/kernels/simd"
 )
@@ -66,6 +67,11 @@ func (s *Space) rotate(dst, vector []float32) {
 
 // Dot is ref.Dot, bit for bit.
 func (s *Space) Dot(a, b []float32) float32 { return s.kernels.Dot(a, b) }
+
+// Fetch asks for vectors that will soon be read to be brought into the cache.
+func (s *Space) Fetch(v []float32) {
+	s.kernels.Fetch(unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(v))), 4*len(v)))
+}
 
 // Query is a vector prepared for searches. Its memory is reused.
 type Query struct {
