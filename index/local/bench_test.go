@@ -14,6 +14,7 @@ import (
 
 	"sluice/filter"
 	"sluice/index"
+	"sluice/index/local/ivf"
 )
 
 const (
@@ -139,9 +140,10 @@ func TestQueriesDoNotAllocate(t *testing.T) {
 		parts, allowed, vector := []part{{seg: seg}}, every(3, documents), c.vector()
 		state := newSnapshot(1, parts)
 		memory, clauses := new(scratch), english(t).Parse(`w1 w2 w3 w5* "w1 w2"`)
+		space := ivf.NewSpace(testDims)
 		dense = testing.AllocsPerRun(20, func() {
-			memory.choose(parts, allowed)
-			_, err = scanVectors(t.Context(), parts, memory.selections, vector, 10)
+			s := denseSearch{space: space, allowed: allowed, query: vector, memory: memory, best: newTopK(10)}
+			_, err = s.run(t.Context(), parts)
 		})
 		require.NoError(t, err)
 		lexical = testing.AllocsPerRun(20, func() {

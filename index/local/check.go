@@ -10,6 +10,7 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 
 	"sluice/index"
+	"sluice/index/local/ivf"
 )
 
 // Report says what Check found intact.
@@ -37,7 +38,7 @@ func Check(dir string, fs vfs.FS) (Report, error) {
 		return Report{}, err
 	}
 	options.Dimensions = int(m.dims)
-	c := checker{dir: dir, options: options, live: roaring.New(), rows: roaring.New()}
+	c := checker{dir: dir, options: options, space: ivf.NewSpace(options.Dimensions), live: roaring.New(), rows: roaring.New()}
 	for _, entry := range m.segments {
 		if err := c.segment(entry); err != nil {
 			c.problems = append(c.problems, fmt.Errorf("%s: %w", options.FS.PathJoin(dir, segmentName(entry.id)), err))
@@ -50,13 +51,14 @@ func Check(dir string, fs vfs.FS) (Report, error) {
 type checker struct {
 	dir      string
 	options  Options
+	space    *ivf.Space
 	live     *roaring.Bitmap // ordinals seen live in some segment
 	rows     *roaring.Bitmap // and their rows
 	problems []error
 }
 
 func (c *checker) segment(entry segmentEntry) error {
-	p, err := openPart(c.dir, c.options, entry)
+	p, err := openPart(c.dir, c.options, c.space, entry)
 	if err != nil {
 		return err
 	}

@@ -17,7 +17,7 @@ import (
 func (ix *Index) commit(ctx context.Context, parts []part) error {
 	sealed, fresh := split(parts)
 	if countLive(fresh) > 0 {
-		seg, err := ix.writeSegment(ctx, ix.takeID(), fresh)
+		seg, err := ix.writeSegment(ctx, ix.takeID(), fresh, 0) // lists take long, and the lock is held
 		if err != nil {
 			return err
 		}
@@ -65,14 +65,22 @@ func (ix *Index) takeID() uint64 {
 }
 
 // writeSegment merges parts into the file of a new segment and opens it.
-func (ix *Index) writeSegment(ctx context.Context, id uint64, parts []part) (*segment, error) {
+func (ix *Index) writeSegment(ctx context.Context, id uint64, parts []part, lists int) (*segment, error) {
 	err := writeFile(ix.options.FS, ix.dir, segmentName(id), func(w io.Writer) error {
 		return mergeParts(ctx, w, ix.options.Dimensions, parts)
 	})
 	if err != nil {
 		return nil, err
 	}
-	return openSegmentFile(ix.dir, ix.options, id)
+	seg, err := openSegmentFile(ix.dir, ix.options, id)
+	if err != nil {
+		return nil, err
+	}
+	if err := ix.writeCodes(ctx, seg, lists); err != nil {
+		seg.release()
+		return nil, err
+	}
+	return seg, nil
 }
 
 func openSegmentFile(dir string, options Options, id uint64) (*segment, error) {
@@ -113,12 +121,13 @@ func (ix *Index) manifest(sealed []part) *manifest {
 // what it replaced and what failed attempts have left. What can't be removed
 // now is tried again after the next commit.
 func (ix *Index) tidy(sealed []part) {
-	keep := map[string]bool{
-		segmentName(ix.pending.Load()):             true,
-		segmentName(ix.pending.Load()) + temporary: true,
+	keep := map[string]bool{}
+	pending := ix.pending.Load()
+	for _, name := range []string{segmentName(pending), codesName(pending)} {
+		keep[name], keep[name+temporary] = true, true
 	}
 	for _, p := range sealed {
-		keep[segmentName(p.seg.id)] = true
+		keep[segmentName(p.seg.id)], keep[codesName(p.seg.id)] = true, true
 	}
 	if err := removeOthers(ix.options.FS, ix.dir, keep); err != nil {
 		ix.options.Log.Warn("removing index files that are no longer used", "dir", ix.dir, "error", err)

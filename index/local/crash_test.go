@@ -51,6 +51,8 @@ func testOptions(t testing.TB, fs vfs.FS) Options {
 		FS:          fs,
 		Log:         slog.New(slog.DiscardHandler),
 		manualMerge: true,
+		codedRows:   8,
+		listedRows:  16,
 	}
 }
 
@@ -127,6 +129,9 @@ func requireTidy(t *testing.T, ix *Index, disk vfs.FS) {
 	for _, p := range ix.current.parts {
 		if p.seg.id != 0 {
 			want = append(want, segmentName(p.seg.id))
+			if p.seg.codes != nil {
+				want = append(want, codesName(p.seg.id))
+			}
 		}
 	}
 	names, err := disk.List("index")
@@ -210,18 +215,23 @@ func edit(t *testing.T, disk *vfs.MemFS, name string, change func([]byte) []byte
 
 func firstSegment(t *testing.T, disk *vfs.MemFS) string {
 	t.Helper()
+	return firstFile(t, disk, segmentSuffix)
+}
+
+func firstFile(t *testing.T, disk *vfs.MemFS, suffix string) string {
+	t.Helper()
 	names, err := disk.List("index")
 	require.NoError(t, err)
-	slices.Sort(names)
-	require.True(t, strings.HasSuffix(names[0], segmentSuffix))
-	return names[0]
+	names = slices.DeleteFunc(names, func(name string) bool { return !strings.HasSuffix(name, suffix) })
+	require.NotEmpty(t, names)
+	return slices.Min(names)
 }
 
 // TestDamage flips bits, cuts and removes files. Check finds every one of them.
-// Open finds all but those in vectors and postings.
+// Open finds all but those in vectors and postings. Codes may be missing.
 func TestDamage(t *testing.T) {
 	disk := flushed(t)
-	for _, name := range []string{manifestName, firstSegment(t, disk)} {
+	for _, name := range []string{manifestName, firstSegment(t, disk), firstFile(t, disk, codesSuffix)} {
 		data, _, err := readFile(disk, "index/"+name, slog.Default())
 		require.NoError(t, err)
 		for at := range data {
@@ -234,7 +244,7 @@ func TestDamage(t *testing.T) {
 			require.Error(t, err, "%s, byte %d", name, at)
 			if ix, err := Open("index", testOptions(t, disk)); err == nil {
 				require.NoError(t, ix.Close())
-				require.NotEqual(t, manifestName, name, "byte %d", at)
+				require.Equal(t, firstSegment(t, disk), name, "byte %d", at)
 			} else if !errors.Is(err, index.ErrNewerFormat) {
 				require.ErrorIs(t, err, index.ErrRebuild, "%s, byte %d", name, at)
 			}
@@ -247,6 +257,11 @@ func TestDamage(t *testing.T) {
 		}
 		disk := flushed(t)
 		require.NoError(t, disk.Remove("index/"+name))
+		if strings.HasSuffix(name, codesSuffix) {
+			_, err := Check("index", disk)
+			require.NoError(t, err)
+			continue
+		}
 		requireRebuild(t, disk)
 	}
 }
@@ -275,7 +290,7 @@ func TestOtherSettings(t *testing.T) {
 
 // TestNewerFormat: what a later version wrote is refused, and left as it is.
 func TestNewerFormat(t *testing.T) {
-	for _, name := range []string{manifestName, firstSegment(t, flushed(t))} {
+	for _, name := range []string{manifestName, firstSegment(t, flushed(t)), firstFile(t, flushed(t), codesSuffix)} {
 		disk := flushed(t)
 		edit(t, disk, name, func(b []byte) []byte { b[8]++; return b })
 		_, err := Open("index", testOptions(t, disk))

@@ -6,7 +6,8 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
-	"strings"
+	"path/filepath"
+	"slices"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 	"golang.org/x/sys/unix"
@@ -99,6 +100,45 @@ func readFile(fs vfs.FS, path string, log *slog.Logger) (data []byte, unmap func
 	}, nil
 }
 
+// loadFile reads a whole file into memory of large pages, which searches that
+// jump about need. free lets go of it.
+func loadFile(files vfs.FS, path string, log *slog.Logger) (data []byte, free func(), err error) {
+	f, err := files.Open(path)
+	if err != nil {
+		return nil, nil, err
+	}
+	defer f.Close() //nolint:errcheck // only read
+	info, err := f.Stat()
+	if err != nil {
+		return nil, nil, err
+	}
+	if data, free, err = largePages(int(info.Size()), log); err != nil {
+		return nil, nil, err
+	}
+	if _, err = io.ReadFull(f, data); err != nil {
+		free()
+		return nil, nil, err
+	}
+	return data, free, nil
+}
+
+// largePages returns zeroed memory outside the garbage collector's care.
+func largePages(size int, log *slog.Logger) (data []byte, free func(), err error) {
+	if size == 0 {
+		return nil, func() {}, nil
+	}
+	data, err = unix.Mmap(-1, 0, size, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_ANON|unix.MAP_PRIVATE)
+	if err != nil {
+		return nil, nil, fmt.Errorf("allocating %d bytes: %w", size, err)
+	}
+	preferLargePages(data)
+	return data, func() {
+		if err := unix.Munmap(data); err != nil {
+			log.Error("releasing memory", "bytes", size, "error", err)
+		}
+	}, nil
+}
+
 // removeOthers removes what crashes left behind: files of ours not in keep.
 func removeOthers(fs vfs.FS, dir string, keep map[string]bool) error {
 	names, err := fs.List(dir)
@@ -106,7 +146,7 @@ func removeOthers(fs vfs.FS, dir string, keep map[string]bool) error {
 		return fmt.Errorf("listing %s: %w", dir, err)
 	}
 	for _, name := range names {
-		ours := strings.HasSuffix(name, segmentSuffix) || strings.HasSuffix(name, temporary)
+		ours := slices.Contains([]string{segmentSuffix, codesSuffix, temporary}, filepath.Ext(name))
 		if !ours || keep[name] {
 			continue
 		}

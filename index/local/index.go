@@ -12,12 +12,14 @@ import (
 	"sync/atomic"
 
 	"sluice/index"
+	"sluice/index/local/ivf"
 )
 
 // Index implements index.Index.
 type Index struct {
 	dir     string
 	options Options
+	space   *ivf.Space
 	memory  sync.Pool // of *scratch
 
 	writing chan struct{} // held by whoever changes the index; guards the next fields
@@ -50,11 +52,12 @@ func Open(dir string, options Options) (*Index, error) {
 	if err != nil {
 		return nil, err
 	}
-	parts, err := openParts(dir, options, m)
+	space := ivf.NewSpace(options.Dimensions)
+	parts, err := openParts(dir, options, space, m)
 	if err != nil {
 		return nil, err
 	}
-	ix := newIndex(dir, options, m, parts)
+	ix := newIndex(dir, options, space, m, parts)
 	merging, stop := context.WithCancel(context.Background())
 	ix.stop = stop
 	go ix.mergeLoop(merging)
@@ -63,10 +66,11 @@ func Open(dir string, options Options) (*Index, error) {
 }
 
 // newIndex takes over the parts' segments.
-func newIndex(dir string, options Options, m *manifest, parts []part) *Index {
+func newIndex(dir string, options Options, space *ivf.Space, m *manifest, parts []part) *Index {
 	ix := &Index{
 		dir:     dir,
 		options: options,
+		space:   space,
 		memory:  sync.Pool{New: func() any { return new(scratch) }},
 		writing: make(chan struct{}, 1),
 		nextID:  m.nextID,
@@ -242,7 +246,7 @@ func (ix *Index) Reader() (index.Reader, error) {
 		return nil, index.ErrClosed
 	}
 	ix.current.acquire()
-	return &reader{state: ix.current, dims: ix.options.Dimensions, analyzer: ix.options.Analyzer, memory: &ix.memory}, nil
+	return &reader{state: ix.current, dims: ix.options.Dimensions, space: ix.space, analyzer: ix.options.Analyzer, memory: &ix.memory}, nil
 }
 
 // publish makes parts the present state. The caller holds the lock.

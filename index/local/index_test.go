@@ -26,6 +26,7 @@ func TestConformance(t *testing.T) {
 	for name, options := range map[string]Options{
 		"fresh":  {},
 		"sealed": {FreshRows: 3, FS: vfs.NewMem()},
+		"coded":  {FreshRows: 3, FS: vfs.NewMem(), codedRows: 1, listedRows: 4},
 	} {
 		t.Run(name, func(t *testing.T) {
 			conformance.Run(t, func(t *testing.T, place string, dims int) index.Index {

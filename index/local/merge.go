@@ -18,14 +18,14 @@ const (
 )
 
 // pickMerge chooses the sealed parts to merge next, all of the smallest tier
-// that has many; none if all is well.
-func pickMerge(parts []part) []part {
+// that has many, or one that is to be rewritten; none if all is well.
+func pickMerge(parts []part, o Options) []part {
 	tiers := map[int][]part{}
 	for _, p := range parts {
 		if p.seg.id == 0 {
 			continue
 		}
-		if int(p.dead)*deadShare > p.seg.rows() {
+		if int(p.dead)*deadShare > p.seg.rows() || p.seg.needsLists(o) {
 			return []part{p}
 		}
 		t := tier(p.liveRows())

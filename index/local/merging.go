@@ -54,7 +54,7 @@ func (ix *Index) merge(ctx context.Context) (merged bool, err error) {
 	defer ix.pending.Store(0)
 	var seg *segment
 	if countLive(picked) > 0 {
-		if seg, err = ix.writeSegment(ctx, id, picked); err != nil {
+		if seg, err = ix.writeSegment(ctx, id, picked, ix.options.lists(countLive(picked))); err != nil {
 			return false, err
 		}
 		defer seg.release()
@@ -68,7 +68,7 @@ func (ix *Index) beginMerge(ctx context.Context) (base *snapshot, picked []part,
 		return nil, nil, 0, err
 	}
 	defer ix.unlock()
-	if picked = pickMerge(ix.current.parts); len(picked) == 0 {
+	if picked = pickMerge(ix.current.parts, ix.options); len(picked) == 0 {
 		return nil, nil, 0, nil
 	}
 	ix.current.acquire()

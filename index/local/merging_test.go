@@ -25,14 +25,14 @@ func TestChangesDuringMerge(t *testing.T) {
 				require.NoError(t, ix.Flush(t.Context()))
 			}
 		}
-		for len(pickMerge(ix.current.parts)) == 0 {
+		for len(pickMerge(ix.current.parts, ix.options)) == 0 {
 			change()
 		}
 		base, picked, id, err := ix.beginMerge(t.Context())
 		require.NoError(t, err)
 		var seg *segment
 		if countLive(picked) > 0 {
-			seg, err = ix.writeSegment(t.Context(), id, picked)
+			seg, err = ix.writeSegment(t.Context(), id, picked, ix.options.lists(countLive(picked)))
 			require.NoError(t, err)
 		}
 		for range 4 {

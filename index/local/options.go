@@ -24,7 +24,11 @@ type Options struct {
 	FS         vfs.FS       // nil: the operating system's
 	Log        *slog.Logger // background work that failed and is tried again; nil: slog.Default()
 
+	BuildThreads int // goroutines that make vector codes in the background; 0: half of GOMAXPROCS
+
 	manualMerge bool // tests call merge themselves
+	codedRows   int  // tests want codes of fewer rows; 0: defaultCodedRows
+	listedRows  int  // and lists; 0: defaultListedRows
 }
 
 const (
@@ -40,6 +44,12 @@ func (o Options) withDefaults() (Options, error) {
 	}
 	if o.FreshBytes == 0 {
 		o.FreshBytes = defaultFreshBytes
+	}
+	if o.codedRows == 0 {
+		o.codedRows = defaultCodedRows
+	}
+	if o.listedRows == 0 {
+		o.listedRows = defaultListedRows
 	}
 	if o.FS == nil {
 		o.FS = vfs.Default
@@ -58,8 +68,8 @@ func (o Options) validate() error {
 		return fmt.Errorf("no analyzer: %w", index.ErrInvalid)
 	case len(o.Model) > maxName:
 		return fmt.Errorf("model digest of %d bytes: %w", len(o.Model), index.ErrInvalid)
-	case o.FreshRows < 0 || o.FreshBytes < 0:
-		return fmt.Errorf("negative bound on fresh rows: %w", index.ErrInvalid)
+	case o.FreshRows < 0 || o.FreshBytes < 0 || o.BuildThreads < 0:
+		return fmt.Errorf("negative bound on fresh rows or threads: %w", index.ErrInvalid)
 	case binary.NativeEndian.Uint16([]byte{1, 0}) != 1:
 		return errors.New("the embedded index needs a little-endian processor")
 	}

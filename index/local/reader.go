@@ -7,6 +7,7 @@ import (
 
 	"sluice/filter"
 	"sluice/index"
+	"sluice/index/local/ivf"
 	"sluice/index/text"
 )
 
@@ -17,6 +18,7 @@ const scanStep = 4096
 type reader struct {
 	state    *snapshot
 	dims     int
+	space    *ivf.Space
 	analyzer text.Analyzer
 	memory   *sync.Pool // of *scratch
 	closed   atomic.Bool
@@ -42,7 +44,8 @@ func (r *reader) end(s *scratch) {
 	r.state.release()
 }
 
-// Dense scans every allowed row.
+// Dense scores allowed rows: those of a large segment that its lists hold near
+// the vector, of others all.
 func (r *reader) Dense(ctx context.Context, allowed filter.Set, vector []float32, k int) ([]index.Hit, error) {
 	if err := checkVector(vector, r.dims); err != nil {
 		return nil, err
@@ -52,6 +55,6 @@ func (r *reader) Dense(ctx context.Context, allowed filter.Set, vector []float32
 		return nil, err
 	}
 	defer r.end(memory)
-	memory.choose(r.state.parts, allowed)
-	return scanVectors(ctx, r.state.parts, memory.selections, vector, k)
+	search := denseSearch{space: r.space, allowed: allowed, query: vector, memory: memory, best: newTopK(k)}
+	return search.run(ctx, r.state.parts)
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"sluice/index"
+	"sluice/index/local/ivf"
 )
 
 // openManifest reads the manifest, or writes that of an empty index where
@@ -45,17 +46,17 @@ func createManifest(dir string, options Options, nextID uint64) (*manifest, erro
 }
 
 // openParts opens the segments of the manifest and removes every other.
-func openParts(dir string, options Options, m *manifest) ([]part, error) {
+func openParts(dir string, options Options, space *ivf.Space, m *manifest) ([]part, error) {
 	var parts []part
 	keep := map[string]bool{}
 	for _, entry := range m.segments {
-		p, err := openPart(dir, options, entry)
+		p, err := openPart(dir, options, space, entry)
 		if err != nil {
 			releaseAll(parts)
 			return nil, err
 		}
 		parts = append(parts, p)
-		keep[segmentName(entry.id)] = true
+		keep[segmentName(entry.id)], keep[codesName(entry.id)] = true, true
 	}
 	if err := removeOthers(options.FS, dir, keep); err != nil {
 		releaseAll(parts)
@@ -65,9 +66,13 @@ func openParts(dir string, options Options, m *manifest) ([]part, error) {
 }
 
 // openPart opens one segment and checks it against its manifest entry.
-func openPart(dir string, options Options, entry segmentEntry) (part, error) {
+func openPart(dir string, options Options, space *ivf.Space, entry segmentEntry) (part, error) {
 	seg, err := openSegmentFile(dir, options, entry.id)
 	if err != nil {
+		return part{}, err
+	}
+	if err := openCodes(dir, options, space, seg); err != nil {
+		seg.release()
 		return part{}, err
 	}
 	p := part{seg: seg}

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"sluice/filter"
+	"sluice/index/local/ivf"
 )
 
 // scratch is the memory of one query, used again by the next.
@@ -11,6 +12,9 @@ type scratch struct {
 	allowed    []uint32    // ordinals, ascending
 	selections []selection // by part
 	lexical    lexicalMemory
+
+	query ivf.Query
+	near  ivf.Scratch
 }
 
 // choose fills the selections and returns rows and terms over all of them.

@@ -56,6 +56,7 @@ type segment struct {
 	vectors []float32
 	lengths []uint32 // by slot: terms, by field weight
 	table   termTable
+	codes   *codes // nil: none
 }
 
 // openSegment reads a segment's tables and verifies all checksums but those
@@ -246,8 +247,14 @@ func (s *segment) seekTerm(term string) int {
 func (s *segment) acquire() { s.refs.Add(1) }
 
 func (s *segment) release() {
-	if s.refs.Add(-1) == 0 && s.unmap != nil {
+	if s.refs.Add(-1) > 0 {
+		return
+	}
+	if s.unmap != nil {
 		s.unmap()
+	}
+	if s.codes != nil {
+		s.codes.free()
 	}
 }
 

@@ -1,6 +1,7 @@
 package local
 
 import (
+	"slices"
 	"sync/atomic"
 
 	"github.com/RoaringBitmap/roaring/v2"
@@ -12,6 +13,7 @@ type part struct {
 	seg     *segment
 	deleted *roaring.Bitmap // ordinals; nil: none
 	dead    uint32          // rows of the deleted documents
+	live    []uint64        // by slot, where the segment has codes; nil: all. Not changed either
 }
 
 func (p part) isDeleted(ordinal uint32) bool {
@@ -44,13 +46,31 @@ func (p part) without(ordinals []uint32) part {
 			continue
 		}
 		if !cloned {
-			p.deleted, cloned = cloneBitmap(p.deleted), true
+			p.deleted, p.live, cloned = cloneBitmap(p.deleted), p.cloneLive(), true
 		}
 		p.deleted.Add(ordinal)
 		d := p.seg.document(i)
 		p.dead += d.hi - d.lo
+		p.bury(d)
 	}
 	return p
+}
+
+func (p part) cloneLive() []uint64 {
+	switch {
+	case p.seg.codes == nil:
+		return nil
+	case p.live == nil:
+		return liveBits(p.seg.rows())
+	}
+	return slices.Clone(p.live)
+}
+
+// bury clears the live bits of a document.
+func (p part) bury(d document) {
+	for slot := d.lo; p.live != nil && slot < d.hi; slot++ {
+		p.live[slot/64] &^= 1 << (slot % 64)
+	}
 }
 
 func cloneBitmap(b *roaring.Bitmap) *roaring.Bitmap {

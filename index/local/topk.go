@@ -2,6 +2,7 @@ package local
 
 import (
 	"cmp"
+	"math"
 	"slices"
 
 	"sluice/index"
@@ -12,6 +13,19 @@ import (
 type topK struct {
 	k    int
 	hits []index.Hit
+}
+
+// mostReserved bounds what is reserved for a k that few rows may fill.
+const mostReserved = 1024
+
+func newTopK(k int) topK { return topK{k: k, hits: make([]index.Hit, 0, max(min(k, mostReserved), 0))} }
+
+// worst is the score that a hit must reach; -Inf while there are not yet k.
+func (t *topK) worst() float32 {
+	if len(t.hits) < t.k {
+		return float32(math.Inf(-1))
+	}
+	return t.hits[0].Score
 }
 
 func compareHits(a, b index.Hit) int {

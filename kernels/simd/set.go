@@ -18,12 +18,13 @@ type Set struct {
 	tile   tileFunc
 	maxSim simFunc
 	narrow narrowSet
+	search searchSet
 }
 
 // portable runs everywhere.
 func portable() *Set {
 	return &Set{Level: "go", GELU: ref.GELU, GELUTanh: ref.GELUTanh, SiLU: ref.SiLU, Softmax: ref.Softmax,
-		tile: tileGo, narrow: portableNarrow(), maxSim: maxSimGo}
+		tile: tileGo, narrow: portableNarrow(), maxSim: maxSimGo, search: portableSearch()}
 }
 
 // Best is the fastest set that this CPU can run.

@@ -10,7 +10,7 @@ func accelerated() (sets []*Set) {
 	}
 	if cpu.X86.HasAVX2 && cpu.X86.HasFMA {
 		plain := portable()
-		plain.Level, plain.tile, plain.maxSim, plain.narrow = "avx2", tile256, maxSim256, narrowAVX2()
+		plain.Level, plain.tile, plain.maxSim, plain.narrow, plain.search = "avx2", tile256, maxSim256, narrowAVX2(), search256()
 		sets = append(sets, plain)
 	}
 	return sets
@@ -20,7 +20,7 @@ func accelerated() (sets []*Set) {
 func accelerated512() (sets []*Set) {
 	add := func(level string, narrow narrowSet) {
 		sets = append(sets, &Set{Level: level, GELU: gelu512, GELUTanh: geluTanh512, SiLU: silu512, Softmax: softmax512,
-			tile: tile512, maxSim: maxSim512, narrow: narrow})
+			tile: tile512, maxSim: maxSim512, narrow: narrow, search: search512()})
 	}
 	if !hasVNNI() {
 		add("avx512", narrowAVX2())

@@ -1,0 +1,101 @@
+package ivf
+
+import (
+	"math/bits"
+	"sync"
+	"sync/atomic"
+
+	"sluice/kernels/ref"
+)
+
+// fewRows is how many allowed rows are always scored one by one.
+const fewRows = 12_000
+
+// Allowed is the rows that a filter admits, in the forms that searches use. It
+// is safe for concurrent use, and worth keeping for later queries.
+type Allowed struct {
+	count int
+	rows  []uint32 // ascending, where they are few
+	words []uint64 // else a bit for each
+
+	used  atomic.Bool // by a search: for one alone the next fields do not pay
+	once  sync.Once
+	lists *listed
+}
+
+// listed is Allowed in the order of the lists.
+type listed struct {
+	counts []uint32 // by list: lanes that are allowed
+	lanes  []uint16 // by block
+}
+
+// NewAllowed returns the rows whose bits are set; it keeps words.
+func NewAllowed(words []uint64) *Allowed {
+	a := &Allowed{words: words}
+	for _, w := range words {
+		a.count += bits.OnesCount64(w)
+	}
+	if a.count <= fewRows {
+		a.rows, a.words = make([]uint32, 0, a.count), nil
+		for i, w := range words {
+			for ; w != 0; w &= w - 1 {
+				a.rows = append(a.rows, uint32(64*i+bits.TrailingZeros64(w)))
+			}
+		}
+	}
+	return a
+}
+
+// Len is the number of allowed rows.
+func (a *Allowed) Len() int { return a.count }
+
+// Each yields the allowed rows, ascending.
+func (a *Allowed) Each(yield func(row uint32) bool) {
+	for _, row := range a.rows {
+		if !yield(row) {
+			return
+		}
+	}
+	for i, w := range a.words {
+		for ; w != 0; w &= w - 1 {
+			if !yield(uint32(64*i + bits.TrailingZeros64(w))) {
+				return
+			}
+		}
+	}
+}
+
+// Size is the memory that it holds or may come to hold with the index's lists.
+func (a *Allowed) Size(x *Index) int {
+	size := 4*len(a.rows) + 8*len(a.words)
+	if a.words != nil {
+		size += 2*x.blocks + 4*x.lists
+	}
+	return size
+}
+
+func (a *Allowed) has(row uint32) bool { return a.words[row/64]>>(row%64)&1 == 1 }
+
+// inLists returns a in the order of the index's lists.
+func (a *Allowed) inLists(x *Index) *listed {
+	a.once.Do(func() {
+		l := &listed{counts: make([]uint32, x.lists), lanes: make([]uint16, x.blocks)}
+		for list := range l.counts {
+			for block := x.starts[list]; block < x.starts[list+1]; block++ {
+				l.lanes[block] = a.lanesOf(x.ids[block*ref.CodeLanes:][:ref.CodeLanes])
+				l.counts[list] += uint32(bits.OnesCount16(l.lanes[block]))
+			}
+		}
+		a.lists = l
+	})
+	return a.lists
+}
+
+func (a *Allowed) lanesOf(ids []uint32) (lanes uint16) {
+	for lane, id := range ids {
+		if id != none && a.has(id) {
+			lanes |= 1 << lane
+		}
+	}
+	return lanes
+}

@@ -1,0 +1,284 @@
+package ivf
+
+import (
+	"math"
+	"math/bits"
+	"slices"
+
+	"sluice/kernels/ref"
+)
+
+// Scratch is the memory of one search, used again by the next.
+type Scratch struct {
+	probing
+	found
+	chunks    []chunk
+	seen      []uint64 // rows of the present search, all zero between searches
+	waiting   []uint32 // rows to score
+	scores    []int32
+	rows      []uint32
+	estimates [chunkBlocks * ref.CodeLanes]float32
+	masks     [chunkBlocks]uint16
+}
+
+// batch is how many rows are scored at once on the exact path.
+const batch = 1024
+
+// Search returns rows among which the k allowed and live ones of greatest
+// inner product with the query are, as far as their products reach floor. The
+// answer is certain where every allowed row is scored, else very likely; it is
+// valid until the next search. live has a bit for each row; nil: all live.
+func (x *Index) Search(q *Query, a *Allowed, live []uint64, k int, floor float32, s *Scratch) []uint32 {
+	if k < 1 || a.count == 0 {
+		return nil
+	}
+	if x.lists == 0 || a.rows != nil || a.count/mostOfAll <= k {
+		return x.searchAll(q, a, live, k, floor, s)
+	}
+	return x.searchLists(q, a, live, k, floor, s)
+}
+
+// mostOfAll: where one of so many allowed rows is wanted, all are scored.
+const mostOfAll = 16
+
+// unit is what a step of a product is worth.
+func (x *Index) unit(q *Query) float32 { return q.step * x.step }
+
+// certain bounds how far a product of bytes is from the true one: by Cauchy
+// and Schwarz ‖q‖·‖x−x̂‖ + ‖q−q̂‖·‖x̂‖, and a little for float32's rounding.
+func (x *Index) certain(q *Query) float32 {
+	return q.norm*x.worst + q.rounding()*(x.longest+x.worst) + 1e-5*q.norm*x.longest
+}
+
+// floorOf is the product of bytes that a row reaching floor has at least.
+func (x *Index) floorOf(q *Query, floor, margin float32) int32 {
+	steps := (floor - margin) / x.unit(q)
+	return int32(min(max(steps, math.MinInt32/2), math.MaxInt32/2)) - 1 // a conversion rounds towards zero
+}
+
+// searchAll scores every allowed row.
+func (x *Index) searchAll(q *Query, a *Allowed, live []uint64, k int, floor float32, s *Scratch) []uint32 {
+	margin := x.certain(q)
+	s.found.reset(k, x.floorOf(q, floor, margin), int32(2*margin/x.unit(q))+1)
+	s.waiting = s.waiting[:0]
+	for row := range a.Each {
+		if live != nil && live[row/64]>>(row%64)&1 == 0 {
+			continue
+		}
+		s.waiting = append(s.waiting, row)
+		if len(s.waiting) == batch {
+			x.scoreWaiting(q, s)
+		}
+	}
+	x.scoreWaiting(q, s)
+	return s.result()
+}
+
+func (x *Index) scoreWaiting(q *Query, s *Scratch) {
+	s.scores = slices.Grow(s.scores[:0], len(s.waiting))[:len(s.waiting)]
+	x.space.kernels.DotBytes(q.bytes, x.bytes, s.waiting, s.scores)
+	for i, row := range s.waiting {
+		s.found.add(s.scores[i]-q.offset, row)
+	}
+	s.waiting = s.waiting[:0]
+}
+
+func (s *Scratch) result() []uint32 {
+	s.found.prune()
+	s.rows = s.rows[:0]
+	for _, e := range s.found.entries {
+		s.rows = append(s.rows, e.row)
+	}
+	return s.rows
+}
+
+const (
+	chunkBlocks = 8  // scanned with one threshold
+	aheadChunks = 2  // fetched before they are scanned
+	fewWaiting  = 32 // rows are scored together
+
+	// doubt is the errors of an estimate, in standard deviations, within which
+	// a row is scored.
+	doubt = 1.5
+
+	// A list is visited if its centroid's squared distance to the query is no
+	// more than that of the k-th row found and reach, or what of it remains
+	// where fewer rows are allowed: reach + fewer·log₁₀(allowed share). Chosen on
+	// sentence vectors for a recall of .99 of ten rows.
+	reach, fewer = 0.12, 0.10
+
+	// Scanning a block costs about as much as scoring so many rows.
+	rowsPerBlock = 2
+)
+
+// likely is how far a product of bytes is from the true one, all but surely:
+// six standard deviations of the rounding errors' sum.
+func (x *Index) likely(q *Query) float32 {
+	rows, query := float64(q.norm*x.step), float64(x.longest*q.step)
+	return float32(6 * math.Sqrt((rows*rows+query*query)/12))
+}
+
+// visit is one search of lists.
+type visit struct {
+	x         *Index
+	q         *Query
+	allowed   *Allowed // nil: every row is allowed, or listed says which
+	listed    *listed  // nil: every row is allowed, or allowed says which
+	live      []uint64
+	s         *Scratch
+	threshold float32 // what an estimate must exceed
+	reach     float32
+	budget    int // blocks that may be scanned before scoring all is cheaper
+}
+
+// searchLists visits lists near the query, and turns to scoring all rows when
+// that would have been cheaper.
+func (x *Index) searchLists(q *Query, a *Allowed, live []uint64, k int, floor float32, s *Scratch) []uint32 {
+	margin := x.likely(q)
+	s.found.reset(k, x.floorOf(q, floor, margin), int32(margin/x.unit(q))+1)
+	s.begin(x.rows)
+	share := float64(a.count) / float64(x.rows)
+	v := visit{x: x, q: q, live: live, s: s, threshold: floor, budget: a.count / rowsPerBlock,
+		reach: float32(reach + fewer*math.Log10(share))}
+	switch {
+	case a.count == x.rows:
+	case a.used.Swap(true):
+		v.listed = a.inLists(x)
+	default:
+		v.allowed = a
+	}
+	complete := v.lists(share)
+	s.forget()
+	if !complete {
+
+		return x.searchAll(q, a, live, k, floor, s)
+	}
+	return s.result()
+}
+
+// usual is how many lists a search visits where all rows are allowed, or more.
+const usual = 128
+
+// lists visits the nearest lists, first as many as usually are enough.
+func (v *visit) lists(share float64) (complete bool) {
+	want := min(int(usual/math.Sqrt(share)), v.x.lists)
+	v.x.nearest(v.q, want, &v.s.probing)
+	enough, complete := v.visit(v.s.probes)
+	if enough || !complete || want == v.x.lists {
+		return complete
+	}
+	v.x.nearest(v.q, v.x.lists, &v.s.probing)
+	_, complete = v.visit(v.s.probes[want:])
+	return complete
+}
+
+// cut fills s.chunks with the blocks of the probes that have allowed rows, in
+// their order.
+func (v *visit) cut(probes []probe) {
+	s, starts := v.s, v.x.starts
+	s.chunks = s.chunks[:0]
+	for _, p := range probes {
+		if v.listed != nil && v.listed.counts[p.list] == 0 {
+			continue
+		}
+		for first, end := starts[p.list], starts[p.list+1]; first < end; first += chunkBlocks {
+			s.chunks = append(s.chunks, chunk{first, min(chunkBlocks, end-first), p.product, p.distance})
+		}
+	}
+}
+
+// visit scans the lists until one is too far, which is enough, or until the
+// budget is used up.
+func (v *visit) visit(probes []probe) (enough, complete bool) {
+	v.cut(probes)
+	block := ref.CodeBlock(v.x.space.padded)
+	for i, c := range v.s.chunks {
+		if v.s.full() && c.distance > v.farthest() {
+			v.score()
+			return true, true
+		}
+		if v.budget -= int(c.blocks); v.budget < 0 {
+			return false, false
+		}
+		var ahead []byte
+		if i+aheadChunks < len(v.s.chunks) {
+			ahead = v.x.codes[int(v.s.chunks[i+aheadChunks].first)*block:]
+		}
+		v.scan(c, v.x.codes[int(c.first)*block:][:int(c.blocks)*block], ahead)
+	}
+	v.score()
+	return false, true
+}
+
+// farthest is the squared distance up to which lists are visited.
+func (v *visit) farthest() float32 {
+	return v.q.norm*v.q.norm + v.x.longest*v.x.longest - 2*v.threshold + v.reach
+}
+
+// scan estimates the rows of a chunk. An estimate errs by about
+// f·‖q−c‖·√(1−⟨o,ō⟩²)/√(d−1), with ⟨o,ō⟩ about .8.
+func (v *visit) scan(c chunk, codes, ahead []byte) {
+	s, d := v.s, float64(v.x.space.padded)
+	shift := v.q.shift + doubt*0.6*float32(math.Sqrt(float64(c.distance)/(d-1)))
+	v.x.space.kernels.ScanCodes(&v.q.code, codes, ahead, c.product, shift, v.threshold, s.estimates[:], s.masks[:])
+	for b, lanes := range s.masks[:c.blocks] {
+		if v.listed != nil {
+			lanes &= v.listed.lanes[int(c.first)+b]
+		}
+		if lanes != 0 {
+			v.take(int(c.first)+b, lanes, s.estimates[b*ref.CodeLanes:][:ref.CodeLanes])
+		}
+	}
+}
+
+// take puts the rows of a block's lanes among those to be scored.
+func (v *visit) take(block int, lanes uint16, estimates []float32) {
+	s := v.s
+	ids := v.x.ids[block*ref.CodeLanes:][:ref.CodeLanes]
+	for ; lanes != 0; lanes &= lanes - 1 {
+		lane := bits.TrailingZeros16(lanes)
+		row := ids[lane]
+		if estimates[lane] <= v.threshold || row == none {
+			continue
+		}
+		word, bit := row/64, uint64(1)<<(row%64)
+		if s.seen[word]&bit != 0 || v.live != nil && v.live[word]&bit == 0 || v.allowed != nil && !v.allowed.has(row) {
+			continue
+		}
+		s.seen[word] |= bit
+		s.rows = append(s.rows, row)
+		s.waiting = append(s.waiting, row)
+		v.x.space.kernels.Fetch(v.x.bytes[int(row)*v.x.space.padded:][:v.x.space.padded])
+	}
+	if len(s.waiting) >= fewWaiting {
+		v.score()
+	}
+}
+
+func (v *visit) score() {
+	v.x.scoreWaiting(v.q, v.s)
+	if v.s.full() {
+		v.threshold = max(v.threshold, float32(v.s.best[0])*v.x.unit(v.q))
+	}
+}
+
+// begin prepares for rows to be seen.
+func (s *Scratch) begin(rows int) {
+	if words := (rows + 63) / 64; len(s.seen) < words {
+		s.seen = make([]uint64, words)
+	}
+	s.rows, s.waiting = s.rows[:0], s.waiting[:0]
+}
+
+// forget clears what was seen, which s.rows lists.
+func (s *Scratch) forget() {
+	for _, row := range s.rows {
+		s.seen[row/64] = 0
+	}
+}
+
+// chunk is a run of blocks of one list.
+type chunk struct {
+	first, blocks     uint32
+	product, distance float32 // of the query and the list's centroid
+}
