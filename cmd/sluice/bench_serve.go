@@ -16,7 +16,10 @@ import (
 	"sluice/eval"
 )
 
-const benchResults = 10 // of a search
+const (
+	benchResults = 10   // of a search
+	batchTokens  = 1024 // the default of gpu.Options, which the daemon takes
+)
 
 type benchServeCommand struct {
 	Self        bool          `xor:"who" required:"" help:"Start a daemon of its own with default settings, and ingest the data set."`
@@ -151,7 +154,7 @@ func (c benchServeCommand) options(ctx context.Context, t target, dataset *eval.
 		return o, nil, err
 	}
 	o = bench.ServeOptions{
-		Model: dir, Precision: precision(c.Precision), BatchTokens: 1024, Each: c.Each, Texts: excerpts(dataset, c.Words),
+		Model: dir, Precision: precision(c.Precision), BatchTokens: batchTokens, Each: c.Each, Texts: excerpts(dataset, c.Words),
 		Connections: c.Connections, Rounds: c.Rounds, Turn: c.Turn, Log: os.Stdout,
 	}
 	if o.Ours, err = c.embedding(ctx, t, dataset, o.Texts, filepath.Base(dir)); err != nil {
