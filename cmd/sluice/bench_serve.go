@@ -18,7 +18,10 @@ import (
 	"sluice/gpu/cpu"
 )
 
-const benchResults = 10 // of a search
+const (
+	benchResults = 10   // of a search
+	batchTokens  = 1024 // the default of gpu.Options, which the daemon takes
+)
 
 type benchServeCommand struct {
 	Self        bool          `xor:"who" required:"" help:"Start a daemon of its own with default settings, and ingest the data set."`
