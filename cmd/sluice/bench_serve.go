@@ -157,7 +157,7 @@ func (c benchServeCommand) options(ctx context.Context, t target, dataset *eval.
 		return o, nil, err
 	}
 	o = bench.ServeOptions{
-		Model: dir, Precision: cpu.Precision(c.Precision), BatchTokens: 1024, Each: c.Each, Texts: excerpts(dataset, c.Words),
+		Model: dir, Precision: cpu.Precision(c.Precision), BatchTokens: batchTokens, Each: c.Each, Texts: excerpts(dataset, c.Words),
 		Connections: c.Connections, Rounds: c.Rounds, Turn: c.Turn, Log: os.Stdout,
 	}
 	if o.Ours, err = c.embedding(ctx, t, dataset, o.Texts, filepath.Base(dir)); err != nil {
