@@ -59,7 +59,8 @@ func (o *LexicalOptions) setDefaults() {
 // Figures of a contestant c at a filter f (100, 50, 10, 1, 0.1: percent of the
 // documents): c.lexical.f.qps (median of the rounds), .p50_ms and .p95_ms (over
 // all rounds), .queries_per_cpu_s. ratio.lexical.f.qps_to_p is the median of
-// the rounds' ratios to peer p, with .min and .max; p.lexical.f.overlap is the
+// the rounds' ratios to peer p, with .min and .max, ratio.cpu.… that of the
+// medians of queries per CPU second; p.lexical.f.overlap is the
 // share of its results that ours are.
 func Lexical(ctx context.Context, o LexicalOptions) (file figures.File, err error) {
 	o.setDefaults()
@@ -301,7 +302,7 @@ func (b *lexicalBench) own(ctx context.Context, f lexicalFilter, results bool) (
 }
 
 func (b *lexicalBench) report(f lexicalFilter, names []string, turns [][]lexicalTurn) {
-	rates := make([][]float64, len(names))
+	rates, perCPUs := make([][]float64, len(names)), make([]float64, len(names))
 	for i, name := range names {
 		var all, perCPU []float64
 		for _, t := range turns[i][1:] {
@@ -310,14 +311,16 @@ func (b *lexicalBench) report(f lexicalFilter, names []string, turns [][]lexical
 			perCPU = append(perCPU, float64(len(t.Seconds))/t.CPUSeconds)
 		}
 		slices.Sort(all)
+		perCPUs[i] = median(perCPU)
 		prefix := name + ".lexical." + f.name
 		b.figures[prefix+".qps"] = median(rates[i])
-		b.figures[prefix+".queries_per_cpu_s"] = median(perCPU)
+		b.figures[prefix+".queries_per_cpu_s"] = perCPUs[i]
 		b.figures[prefix+".p50_ms"] = all[len(all)/2] * 1000
 		b.figures[prefix+".p95_ms"] = all[len(all)*95/100] * 1000
 		fmt.Fprintf(b.Log, "%4s %% %-12s %8.0f QPS (%.0f to %.0f), %.0f per CPU s, p50 %.3f ms, p95 %.3f ms", f.name, name,
-			median(rates[i]), slices.Min(rates[i]), slices.Max(rates[i]), median(perCPU), b.figures[prefix+".p50_ms"], b.figures[prefix+".p95_ms"])
+			median(rates[i]), slices.Min(rates[i]), slices.Max(rates[i]), perCPUs[i], b.figures[prefix+".p50_ms"], b.figures[prefix+".p95_ms"])
 		if i > 0 {
+			b.figures["ratio.cpu.lexical."+f.name+".qps_to_"+name] = perCPUs[0] / perCPUs[i]
 			ratio := "ratio.lexical." + f.name + ".qps_to_" + name
 			q := quotients(rates[0], rates[i])
 			b.figures[ratio], b.figures[ratio+".min"], b.figures[ratio+".max"] = median(q), slices.Min(q), slices.Max(q)

@@ -297,13 +297,22 @@ func indexed(c store.Content) index.Document {
 	for i, piece := range c.Chunks {
 		d.Rows[i] = index.Row{
 			Row:     c.FirstRow + uint32(i),
-			Title:   c.Title,
+			Title:   titleBeside(piece.Headings, c.Title),
 			Heading: strings.Join(piece.Headings, "\n"),
 			Text:    c.Text[piece.Start:piece.End],
 			Vector:  c.Vectors[i*c.Dimensions : (i+1)*c.Dimensions],
 		}
 	}
 	return d
+}
+
+// titleBeside is the title where the heading path does not have it already, as
+// it mostly does: found once, it should count once.
+func titleBeside(headings []string, title string) string {
+	if slices.Contains(headings, title) {
+		return ""
+	}
+	return title
 }
 
 func ordinalsOf(changes []store.Change, collection uint32) []uint32 {

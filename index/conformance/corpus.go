@@ -1,6 +1,7 @@
 package conformance
 
 import (
+	"fmt"
 	"math"
 	"math/rand/v2"
 	"strings"
@@ -86,6 +87,51 @@ func (c *Corpus) Document(ordinal uint32) index.Document {
 	}
 	c.nextRow += uint32(c.IntN(3))
 	return d
+}
+
+// rareWord is one of a thousand words, some far more often than others.
+func (c *Corpus) rareWord() string {
+	return fmt.Sprintf("w%d", int(1000*c.Float64()*c.Float64()*c.Float64()))
+}
+
+// RareDocument has a few rows of such words.
+func (c *Corpus) RareDocument(ordinal uint32) index.Document {
+	d := index.Document{Ordinal: ordinal}
+	for range 1 + c.IntN(4) {
+		words := make([]string, 1+c.IntN(40))
+		for i := range words {
+			words[i] = c.rareWord()
+		}
+		d.Rows = append(d.Rows, index.Row{Row: c.nextRow, Title: c.rareWord(), Text: strings.Join(words, " "), Vector: c.Vector()})
+		c.nextRow++
+	}
+	return d
+}
+
+// RareQuery asks for n of such words, sometimes for a phrase or a prefix.
+func (c *Corpus) RareQuery(n int) string {
+	words := make([]string, n)
+	for i := range words {
+		words[i] = c.rareWord()
+		switch c.IntN(10) {
+		case 0:
+			words[i] = `"` + words[i] + " " + c.rareWord() + `"`
+		case 1:
+			words[i] += "*"
+		}
+	}
+	return strings.Join(words, " ")
+}
+
+// OneIn admits that share of the ordinals [0, n) at random.
+func (c *Corpus) OneIn(share, n int) filter.Set {
+	var ordinals []uint32
+	for i := range n {
+		if c.IntN(share) == 0 {
+			ordinals = append(ordinals, uint32(i))
+		}
+	}
+	return filter.SetOf(ordinals...)
 }
 
 // Batch changes random documents of the ordinals [0, n).

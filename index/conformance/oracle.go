@@ -15,10 +15,11 @@ import (
 type oracle struct {
 	analyzer  text.Analyzer
 	documents map[uint32]index.Document
+	analysed  map[uint32]fields // by row, whose number is never used again
 }
 
 func newOracle(analyzer text.Analyzer) *oracle {
-	return &oracle{analyzer, map[uint32]index.Document{}}
+	return &oracle{analyzer, map[uint32]index.Document{}, map[uint32]fields{}}
 }
 
 func (o *oracle) apply(b index.Batch) {
@@ -27,6 +28,9 @@ func (o *oracle) apply(b index.Batch) {
 	}
 	for _, d := range b.Put {
 		o.documents[d.Ordinal] = d
+		for _, r := range d.Rows {
+			o.analysed[r.Row] = o.fields(r)
+		}
 	}
 }
 
@@ -67,7 +71,7 @@ func (o *oracle) lexical(allowed filter.Set, query string) map[uint32]scored {
 	all, total, n := map[uint32]fields{}, 0.0, 0.0
 	ordinals := map[uint32]uint32{}
 	o.each(allowed, func(ordinal uint32, r index.Row) {
-		all[r.Row], ordinals[r.Row] = o.fields(r), ordinal
+		all[r.Row], ordinals[r.Row] = o.analysed[r.Row], ordinal
 		total += all[r.Row].length()
 		n++
 	})

@@ -35,6 +35,7 @@ func Run(t *testing.T, open Open) {
 		run  func(*testing.T, Open)
 	}{
 		{"Oracle", testOracle},
+		{"ManyRows", testManyRows},
 		{"Reopen", testReopen},
 		{"ForeignDocumentsChangeNothing", testForeign},
 		{"OrderOfInsertionChangesNothing", testOrder},
@@ -66,6 +67,37 @@ func testOracle(t *testing.T, open Open) {
 		}
 		require.NoError(t, ix.Close())
 	}
+}
+
+// testManyRows compares lexical queries over so many rows that an index has
+// cause to skip most of them, with Sets from nearly nothing to everything.
+func testManyRows(t *testing.T, open Open) {
+	const seed, documents = 13, 2500
+	c, o := NewCorpus(seed, dims), newOracle(analyzer(t))
+	ix := open(t, t.TempDir()+"/index", dims)
+	b := index.Batch{Epoch: 1}
+	for ordinal := range uint32(documents) {
+		b.Put = append(b.Put, c.RareDocument(ordinal))
+	}
+	for _, b := range []index.Batch{b, {Epoch: 2, Delete: []uint32{7, 8, 9, 2000}}} {
+		require.NoError(t, ix.Apply(t.Context(), b))
+		o.apply(b)
+	}
+	r := reader(t, ix)
+	for i, share := range []int{1, 2, 7, 30, 500, 1, 2, 7, 30, 500, 1, 1} {
+		if i == 5 {
+			require.NoError(t, ix.Flush(t.Context()))
+			r = reader(t, ix)
+		}
+		allowed, k := c.OneIn(share, documents), []int{1, 10, 100}[i%3]
+		for range 2 {
+			query := c.RareQuery(1 + c.IntN(9))
+			hits, err := r.Lexical(t.Context(), allowed, query, k)
+			require.NoError(t, err)
+			requireTop(t, o.lexical(allowed, query), hits, k, fmt.Sprintf("seed %d, one in %d, k %d, %q", seed, share, k, query))
+		}
+	}
+	require.NoError(t, ix.Close())
 }
 
 // testReopen loses what was not flushed and gets it again from the feed.

@@ -70,3 +70,16 @@ func TestFormat(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, []index.Hit{{Row: 10, Ordinal: 4, Score: 1}, {Row: 13, Ordinal: 6, Score: 0.6}}, hits)
 }
+
+// TestOldFormat: what an earlier version wrote asks to be rebuilt, and is left as it is.
+func TestOldFormat(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "index")
+	require.NoError(t, os.CopyFS(dir, os.DirFS("testdata/format-1")))
+	_, err := Open(dir, testOptions(t, nil))
+	require.ErrorIs(t, err, index.ErrRebuild)
+	names, err := os.ReadDir(dir)
+	require.NoError(t, err)
+	require.Len(t, names, 3)
+	_, err = Check(dir, nil)
+	require.ErrorIs(t, err, index.ErrRebuild)
+}
