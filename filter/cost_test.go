@@ -38,6 +38,9 @@ const maxEdgeBytes = 16
 // TestMemoryOfReaders measures a real access matrix, and lists of groups. It
 // takes the difference of two Views that differ in nothing but readers.
 func TestMemoryOfReaders(t *testing.T) {
+	if testing.Short() {
+		t.Skip("not -short: the heap of the race detector is another")
+	}
 	matrices := map[string][][]string{"groups": groupLists(100_000)}
 	permissions := readMatrix(t, sharedData(t, "hp-rbac", "americas_large.tsv.gz"))
 	for _, name := range slices.Sorted(maps.Keys(permissions)) {

@@ -26,8 +26,11 @@ type history struct {
 }
 
 // then returns the history with one more delta, and without the oldest ones
-// that are too many.
+// that are too many. After a delta that is too large nothing before it counts.
 func (h history) then(d delta) history {
+	if len(d.ordinals) > maxDeltaOrdinals {
+		return history{base: d.state}
+	}
 	drop := max(0, len(h.deltas)+1-maxDeltas)
 	next := history{base: h.base, deltas: make([]delta, 0, len(h.deltas)-drop+1)}
 	if drop > 0 {

@@ -230,7 +230,7 @@ func (w *world) watch(t *testing.T, seed uint64) (looks int) {
 func TestManySteps(t *testing.T) {
 	steps := 100_000
 	if testing.Short() {
-		steps = 5_000
+		steps = 2_000
 	}
 	const seed = 11
 	w := newWorld(t, seed)

@@ -40,14 +40,15 @@ type Previewed struct {
 
 // Preview says who would gain and who would lose which documents.
 type Preview struct {
-	Compared    int          // principals
-	LeftOut     int          // principals that were too many
-	Changed     int          // of the compared, those who gain or lose
-	Gained      int          // documents, over all principals
-	Lost        int          // likewise
-	Differences []Difference // those with the most, at most 100
-	Unfit       []string     // names of principals, at most 100, that do not fit the policies, now or then: they read nothing
-	Failed      map[int]error
+	Compared    int           // principals
+	LeftOut     int           // principals that were too many
+	Changed     int           // of the compared, those who gain or lose
+	Gained      int           // documents, over all principals
+	Lost        int           // likewise
+	Differences []Difference  // those with the most, at most 100
+	Unfit       []string      // names of principals, at most 100, that do not fit the policies, now or then: they read nothing
+	Failed      map[int]error // by index, the changes that could not be made
+	Epoch       uint64        // that the present reflects at least
 }
 
 // Difference is what one principal gains and loses: how many, and keys, at most
@@ -63,6 +64,7 @@ type Difference struct {
 // now or then: a user without groups and attributes, a member of one group
 // alone, and, for "public", somebody of the tenant. Nothing is changed.
 func (e *Engine) Preview(ctx context.Context, tenant, collection string, s Supposition, principals []Previewed) (Preview, error) {
+	epoch := e.serving.Applied()
 	at, err := e.serving.acquire(tenant, collection)
 	if err != nil {
 		return Preview{}, err
@@ -76,7 +78,7 @@ func (e *Engine) Preview(ctx context.Context, tenant, collection string, s Suppo
 	if len(principals) == 0 {
 		principals = named(tenant, now, then)
 	}
-	p := Preview{Failed: failed, LeftOut: max(0, len(principals)-maxPreviewed)}
+	p := Preview{Epoch: epoch, Failed: failed, LeftOut: max(0, len(principals)-maxPreviewed)}
 	principals = principals[:len(principals)-p.LeftOut]
 	return p, e.compare(ctx, &p, at, now, then, principals)
 }

@@ -69,9 +69,8 @@ func (s *Server) previewAccess(q *request) error {
 	}
 	var p retrieve.Preview
 	err = q.audited(q.ctx, audit.Record{Action: audit.PreviewAccess, Collection: collection}, func() (_ uint64, err error) {
-		epoch := s.backend.Epoch()
 		p, err = s.backend.PreviewAccess(q.ctx, q.principal().Tenant, collection, supposed.Supposition, principals)
-		return epoch, err
+		return p.Epoch, err
 	})
 	if err != nil {
 		return err

@@ -11,7 +11,8 @@ import (
 
 // audited does an administrative action between two records of it. Where the
 // settings want it so, it is not done if the first cannot be written.
-// do returns the epoch at which what it did holds.
+// do returns the epoch at which what it did holds, with an error, too, if it did
+// something; 0: nothing.
 func (q *request) audited(ctx context.Context, r audit.Record, do func() (epoch uint64, err error)) error {
 	r.Request, r.Tenant, r.Subject = q.id, q.who.Principal.Tenant, q.who.Principal.Subject
 	r.Principal = audit.Digest(q.who.Principal)
@@ -22,7 +23,7 @@ func (q *request) audited(ctx context.Context, r audit.Record, do func() (epoch 
 	epoch, err := do()
 	r.Stage, r.Epoch, r.Status = audit.End, epoch, fasthttp.StatusOK
 	if err != nil {
-		r.Epoch, r.Status = 0, failureOf(err).status
+		r.Status = failureOf(err).status
 	}
 	if unwritten := q.s.audit.Administrative(context.WithoutCancel(ctx), r); unwritten != nil {
 		q.s.log.Error("the end of an action is not in the audit log", "request", q.id, "error", unwritten)

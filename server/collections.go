@@ -26,8 +26,10 @@ func (s *Server) putCollection(q *request) error {
 	var c store.Collection
 	var created bool
 	err = q.audited(q.ctx, audit.Record{Action: audit.CreateCollection, Collection: name}, func() (_ uint64, err error) {
-		c, created, err = s.backend.CreateCollection(q.ctx, q.principal(), name, wanted)
-		return s.backend.Epoch(), err
+		if c, created, err = s.backend.CreateCollection(q.ctx, q.principal(), name, wanted); err != nil {
+			return 0, err
+		}
+		return s.backend.Epoch(), nil
 	})
 	if err != nil {
 		return err

@@ -19,10 +19,11 @@ import (
 // whole body before it reads: some twenty thousand lines.
 const maxUnreadResults = 4 << 20
 
-// ingestion is one NDJSON body of documents, or of access rows, under way, and at the same time the stream of
-// its results: one line each, in the order of the body. The pump reads lines,
-// workers write documents, the reporter puts results in order. Lines with the
-// same key go to the same worker, so they are applied in order.
+// ingestion is one NDJSON body of documents, or of access rows, under way, and
+// at the same time the stream of its results: one line each, in the order of
+// the body. The pump reads lines, workers apply them, the reporter puts results
+// in order. Lines with the same key go to the same worker, so they are applied
+// in order.
 //
 // fasthttp reads the results while the body is still arriving, and closes the
 // ingestion before it lets go of the connection.

@@ -50,8 +50,12 @@ func TestIngestFolder(t *testing.T) {
 
 	r = d.run("ann", "ingest", filepath.Join(good, "a.md"), "--collection", "docs")
 	require.Zero(t, r.code, "%s", r)
-	require.Contains(t, r.out, "1 unchanged; ")
-	require.Empty(t, found(t, d.as("ann"), "docs", "harbour"), "without --reader nobody gains")
+	require.Contains(t, r.out, "1 unchanged; ", "the readers are those that were given")
+	lay(t, good, map[string]string{"a.md": "# Harbour\n\nThe harbour opens at seven."})
+	r = d.run("ann", "ingest", good, "--collection", "docs")
+	require.Zero(t, r.code, "%s", r)
+	require.Contains(t, r.out, "1 updated; ")
+	require.Empty(t, found(t, d.as("ann"), "docs", "harbour"), "not even with new content")
 	d.stop()
 }
 
