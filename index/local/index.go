@@ -31,6 +31,7 @@ type Index struct {
 	durable atomic.Uint64
 
 	wake    chan struct{} // there may be something to merge
+	merging chan struct{} // held by whoever merges
 	pending atomic.Uint64 // id of the segment a merge is writing
 	stop    context.CancelFunc
 	done    chan struct{} // the merging goroutine has ended
@@ -76,6 +77,7 @@ func newIndex(dir string, options Options, space *ivf.Space, m *manifest, parts 
 		nextID:  m.nextID,
 		current: newSnapshot(m.epoch, parts),
 		wake:    make(chan struct{}, 1),
+		merging: make(chan struct{}, 1),
 		done:    make(chan struct{}),
 	}
 	releaseAll(parts)

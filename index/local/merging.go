@@ -2,6 +2,7 @@ package local
 
 import (
 	"context"
+	"fmt"
 	"slices"
 
 	"github.com/RoaringBitmap/roaring/v2"
@@ -33,8 +34,23 @@ func (ix *Index) mergeLoop(ctx context.Context) {
 	}
 }
 
-// mergeAll merges until nothing more is worthwhile.
+// Compact merges sealed segments now until nothing more is worthwhile, as it
+// otherwise happens in the background, and returns when it is done.
+func (ix *Index) Compact(ctx context.Context) error {
+	if err := ix.mergeAll(ctx); err != nil {
+		return fmt.Errorf("compacting index %s: %w", ix.dir, err)
+	}
+	return nil
+}
+
+// mergeAll merges until nothing more is worthwhile, one caller at a time.
 func (ix *Index) mergeAll(ctx context.Context) error {
+	select {
+	case ix.merging <- struct{}{}:
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	defer func() { <-ix.merging }()
 	for {
 		if merged, err := ix.merge(ctx); err != nil || !merged {
 			return err

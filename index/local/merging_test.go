@@ -1,6 +1,7 @@
 package local
 
 import (
+	"context"
 	"testing"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
@@ -52,6 +53,29 @@ func TestChangesDuringMerge(t *testing.T) {
 		require.Equal(t, want, stateOf(t, ix), "seed %d", seed)
 		require.NoError(t, ix.Close())
 	}
+}
+
+// TestCompact returns when there is nothing left to merge, while the
+// background merges too.
+func TestCompact(t *testing.T) {
+	options := testOptions(t, vfs.NewMem())
+	options.manualMerge = false
+	ix, err := Open("index", options)
+	require.NoError(t, err)
+	c := conformance.NewCorpus(1, testDims)
+	for epoch := uint64(1); epoch <= 40; epoch++ {
+		require.NoError(t, ix.Apply(t.Context(), c.Batch(epoch, testOrdinals)))
+		require.NoError(t, ix.Flush(t.Context()))
+	}
+	require.NoError(t, ix.Compact(t.Context()))
+	require.Empty(t, pickMerge(ix.current.parts, ix.options))
+	cancelled, cancel := context.WithCancel(t.Context())
+	cancel()
+	ix.merging <- struct{}{}
+	require.ErrorIs(t, ix.Compact(cancelled), context.Canceled)
+	<-ix.merging
+	require.NoError(t, ix.Close())
+	require.ErrorIs(t, ix.Compact(t.Context()), index.ErrClosed)
 }
 
 // TestMergeReclaims: replaced and deleted rows leave the disk, and the number

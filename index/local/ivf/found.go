@@ -17,18 +17,16 @@ type entry struct {
 	row     uint32
 }
 
-// reset begins a search. Products below floor do not count.
+// reset begins a search. Products below floor are not added.
 func (f *found) reset(k int, floor, margin int32) {
 	f.k, f.floor, f.margin = k, floor, margin
 	f.best, f.entries = f.best[:0], f.entries[:0]
 }
 
 func (f *found) add(product int32, row uint32) {
-	if product < f.floor {
-		return
-	}
-	if len(f.entries) == cap(f.entries) && len(f.entries) > 0 {
+	if len(f.entries) == cap(f.entries) {
 		f.prune()
+		f.entries = slices.Grow(f.entries, len(f.entries)/2+1) // so that pruning is rare
 	}
 	f.entries = append(f.entries, entry{product, row})
 	switch {

@@ -1,6 +1,7 @@
 package ivf
 
 import (
+	"cmp"
 	"context"
 	"math"
 	"math/rand/v2"
@@ -69,13 +70,13 @@ func bitsOf(rows int, has func(row int) bool) []uint64 {
 
 // best returns the k rows of greatest product among those given, ties by row.
 func (v *vectors) best(q []float32, k int, rows []uint32) []uint32 {
+	products := map[uint32]float32{}
+	for _, row := range rows {
+		products[row] = ref.Dot(q, v.row(int(row)))
+	}
 	rows = slices.Clone(rows)
 	slices.SortFunc(rows, func(a, b uint32) int {
-		x, y := ref.Dot(q, v.row(int(a))), ref.Dot(q, v.row(int(b)))
-		if x != y {
-			return int(math.Copysign(1, float64(y-x)))
-		}
-		return int(a) - int(b)
+		return cmp.Or(cmp.Compare(products[b], products[a]), cmp.Compare(a, b))
 	})
 	return rows[:min(k, len(rows))]
 }
@@ -98,7 +99,7 @@ func everySpace(t *testing.T, dims int, check func(t *testing.T, s *Space)) {
 // TestExactWithoutLists: of what Search returns where it scores all allowed
 // rows, the best are the best of all, whatever is allowed, dead or equal.
 func TestExactWithoutLists(t *testing.T) {
-	for _, dims := range []int{3, 64, 100, 384} {
+	for _, dims := range []int{3, 64, 200} {
 		everySpace(t, dims, func(t *testing.T, s *Space) {
 			v := clustered(uint64(dims), 700, dims)
 			copy(v.row(5), v.row(500)) // ties
@@ -127,15 +128,15 @@ func TestExactWithoutLists(t *testing.T) {
 
 // TestLists: lists find nearly all, only what is allowed and live, each row once.
 func TestLists(t *testing.T) {
-	const rows, dims, k = 40_000, 96, 10
+	const rows, dims, k = 30_000, 64, 10
 	s := NewSpace(dims)
 	v := clustered(1, rows, dims)
 	x := build(t, s, v, Lists(rows))
 	rng := rand.New(rand.NewPCG(3, 1))
 	for name, filter := range map[string]func(row int) bool{
-		"all":            func(int) bool { return true },
-		"half":           func(int) bool { return rng.IntN(2) == 0 },
-		"third of space": func(row int) bool { return v.row(row)[0] > 0.04 },
+		"all":           func(int) bool { return true },
+		"half":          func(int) bool { return rng.IntN(2) == 0 },
+		"half of space": func(row int) bool { return v.row(row)[0] > -0.02 },
 	} {
 		words := bitsOf(rows, filter)
 		live := bitsOf(rows, func(row int) bool { return row%10 != 0 })
@@ -144,7 +145,7 @@ func TestLists(t *testing.T) {
 		var q Query
 		var memory Scratch
 		found := 0
-		const queries = 50
+		const queries = 30
 		for range queries {
 			query := v.query(rng)
 			s.Prepare(&q, query)

@@ -60,12 +60,17 @@ func (x *Index) floorOf(q *Query, floor, margin float32) int32 {
 func (x *Index) searchAll(q *Query, a *Allowed, live []uint64, k int, floor float32, s *Scratch) []uint32 {
 	margin := x.certain(q)
 	s.found.reset(k, x.floorOf(q, floor, margin), int32(2*margin/x.unit(q))+1)
+	if a.rows != nil && live == nil {
+		for rows := range slices.Chunk(a.rows, batch) {
+			x.score(q, rows, s)
+		}
+		return s.result()
+	}
 	s.waiting = s.waiting[:0]
 	for row := range a.Each {
-		if live != nil && live[row/64]>>(row%64)&1 == 0 {
-			continue
+		if live == nil || live[row/64]>>(row%64)&1 == 1 {
+			s.waiting = append(s.waiting, row)
 		}
-		s.waiting = append(s.waiting, row)
 		if len(s.waiting) == batch {
 			x.scoreWaiting(q, s)
 		}
@@ -75,12 +80,18 @@ func (x *Index) searchAll(q *Query, a *Allowed, live []uint64, k int, floor floa
 }
 
 func (x *Index) scoreWaiting(q *Query, s *Scratch) {
-	s.scores = slices.Grow(s.scores[:0], len(s.waiting))[:len(s.waiting)]
-	x.space.kernels.DotBytes(q.bytes, x.bytes, s.waiting, s.scores)
-	for i, row := range s.waiting {
-		s.found.add(s.scores[i]-q.offset, row)
-	}
+	x.score(q, s.waiting, s)
 	s.waiting = s.waiting[:0]
+}
+
+func (x *Index) score(q *Query, rows []uint32, s *Scratch) {
+	s.scores = slices.Grow(s.scores[:0], len(rows))[:len(rows)]
+	x.space.kernels.DotBytes(q.bytes, x.bytes, rows, s.scores)
+	for i, row := range rows {
+		if product := s.scores[i] - q.offset; product >= s.floor {
+			s.found.add(product, row)
+		}
+	}
 }
 
 func (s *Scratch) result() []uint32 {
@@ -147,7 +158,7 @@ func (x *Index) searchLists(q *Query, a *Allowed, live []uint64, k int, floor fl
 	default:
 		v.allowed = a
 	}
-	complete := v.lists(share)
+	complete := v.run(share)
 	s.forget()
 	if !complete {
 
@@ -159,16 +170,16 @@ func (x *Index) searchLists(q *Query, a *Allowed, live []uint64, k int, floor fl
 // usual is how many lists a search visits where all rows are allowed, or more.
 const usual = 128
 
-// lists visits the nearest lists, first as many as usually are enough.
-func (v *visit) lists(share float64) (complete bool) {
+// run visits the nearest lists, first as many as usually are enough.
+func (v *visit) run(share float64) (complete bool) {
 	want := min(int(usual/math.Sqrt(share)), v.x.lists)
 	v.x.nearest(v.q, want, &v.s.probing)
-	enough, complete := v.visit(v.s.probes)
+	enough, complete := v.scanLists(v.s.probes)
 	if enough || !complete || want == v.x.lists {
 		return complete
 	}
 	v.x.nearest(v.q, v.x.lists, &v.s.probing)
-	_, complete = v.visit(v.s.probes[want:])
+	_, complete = v.scanLists(v.s.probes[want:])
 	return complete
 }
 
@@ -187,14 +198,14 @@ func (v *visit) cut(probes []probe) {
 	}
 }
 
-// visit scans the lists until one is too far, which is enough, or until the
+// scanLists scans lists until one is too far, which is enough, or until the
 // budget is used up.
-func (v *visit) visit(probes []probe) (enough, complete bool) {
+func (v *visit) scanLists(probes []probe) (enough, complete bool) {
 	v.cut(probes)
 	block := ref.CodeBlock(v.x.space.padded)
 	for i, c := range v.s.chunks {
 		if v.s.full() && c.distance > v.farthest() {
-			v.score()
+			v.rank()
 			return true, true
 		}
 		if v.budget -= int(c.blocks); v.budget < 0 {
@@ -206,7 +217,7 @@ func (v *visit) visit(probes []probe) (enough, complete bool) {
 		}
 		v.scan(c, v.x.codes[int(c.first)*block:][:int(c.blocks)*block], ahead)
 	}
-	v.score()
+	v.rank()
 	return false, true
 }
 
@@ -251,11 +262,12 @@ func (v *visit) take(block int, lanes uint16, estimates []float32) {
 		v.x.space.kernels.Fetch(v.x.bytes[int(row)*v.x.space.padded:][:v.x.space.padded])
 	}
 	if len(s.waiting) >= fewWaiting {
-		v.score()
+		v.rank()
 	}
 }
 
-func (v *visit) score() {
+// rank scores the waiting rows, which may raise the threshold.
+func (v *visit) rank() {
 	v.x.scoreWaiting(v.q, v.s)
 	if v.s.full() {
 		v.threshold = max(v.threshold, float32(v.s.best[0])*v.x.unit(v.q))
