@@ -1,0 +1,124 @@
+// What the lanes of a warp do together, and the other operations of a thread
+// that are more than arithmetic.
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+
+#include "device.h"
+#include "language.h"
+
+namespace emulator {
+
+Index thread_index() { return thread->index; }
+Index block_index() { return block.index; }
+Index block_size() { return block.size; }
+Index grid_size() { return block.grid; }
+unsigned lane() { return thread->lane; }
+
+uint64_t exchange(unsigned mask, uint64_t value, unsigned source, int line) {
+	Warp *warp = thread->warp;
+	uint64_t *slots = warp->slots[warp->generation % 2];
+	slots[thread->lane] = value;
+	warp_barrier(mask, line, false);
+	if (!(warp->lanes >> source % 32 & 1))
+		fault(CUDA_ERROR_LAUNCH_FAILED, "line %d: shuffle from lane %u, which the warp does not have", line, source % 32);
+	return slots[source % 32];
+}
+
+void atomic_read(void *address, void *value, size_t bytes, const void *caller) {
+	if ((uintptr_t)address % bytes) fault(CUDA_ERROR_MISALIGNED_ADDRESS, "misaligned atomic operation at %p", address);
+	access(address, bytes, Kind::atomic, caller);
+	memcpy(value, address, bytes);
+}
+
+void atomic_write(void *address, const void *value, size_t bytes) { memcpy(address, value, bytes); }
+
+static float half(uint16_t bits) {
+	int exponent = bits >> 10 & 31, fraction = bits & 1023;
+	float magnitude = exponent == 31 ? (fraction ? NAN : INFINITY)
+	                : exponent ? ldexpf(1024 + fraction, exponent - 25) : ldexpf(fraction, -24);
+	return bits >> 15 ? -magnitude : magnitude;
+}
+
+static float bfloat(uint16_t bits) { return __uint_as_float((unsigned)bits << 16); }
+
+// unpack writes the two numbers of a register.
+static void unpack(float *low, float *high, uint32_t pair, Number number) {
+	auto convert = number == Number::bf16 ? bfloat : half;
+	*low = convert(pair & 0xffff), *high = convert(pair >> 16);
+}
+
+// multiply computes a warp's 16×8 product of A (16×16) and B (16×8), whose
+// elements lie in the lanes' registers as PTX's m16n8k16 has them.
+static void multiply(Warp *warp, Number number) {
+	float a[16][16], b[16][8];
+	for (int l = 0; l < 32; l++) {
+		int group = l / 4, pair = l % 4 * 2;
+		for (int r = 0; r < 4; r++) {
+			float *at = &a[group + r % 2 * 8][pair + r / 2 * 8];
+			unpack(at, at + 1, warp->fragments[l][r], number);
+		}
+		for (int r = 0; r < 2; r++) unpack(&b[pair + r * 8][group], &b[pair + r * 8 + 1][group], warp->fragments[l][4 + r], number);
+	}
+	memset(warp->product, 0, sizeof warp->product);
+	for (int i = 0; i < 16; i++)
+		for (int k = 0; k < 16; k++)
+			for (int j = 0; j < 8; j++) warp->product[i][j] += a[i][k] * b[k][j];
+}
+
+void tensor_multiply(float *d, const uint32_t *a, const uint32_t *b, Number number, int line) {
+	Warp *warp = thread->warp;
+	if (warp->lanes != ~0u) fault(CUDA_ERROR_LAUNCH_FAILED, "line %d: a tensor-core instruction needs a whole warp", line);
+	memcpy(warp->fragments[thread->lane], a, 16);
+	memcpy(warp->fragments[thread->lane] + 4, b, 8);
+	if ((warp->arrived | 1u << thread->lane) == ~0u) multiply(warp, number);
+	warp_barrier(~0u, line, false);
+	int group = thread->lane / 4, pair = thread->lane % 4 * 2;
+	for (int i = 0; i < 4; i++) d[i] += warp->product[group + i / 2 * 8][pair + i % 2];
+}
+
+static uint16_t element(const char *row, int at) {
+	uint16_t v;
+	access(row + 2 * at, 2, Kind::read, nullptr);
+	memcpy(&v, row + 2 * at, 2);
+	return v;
+}
+
+void load_matrices(uint32_t *registers, const void *row, bool transposed, int line) {
+	if ((uintptr_t)row % 16) fault(CUDA_ERROR_MISALIGNED_ADDRESS, "line %d: ldmatrix of a row at %p", line, row);
+	Warp *warp = thread->warp;
+	uint64_t *rows = warp->slots[warp->generation % 2];
+	rows[thread->lane] = (uint64_t)row;
+	warp_barrier(~0u, line, false);
+	int group = thread->lane / 4, pair = thread->lane % 4 * 2;
+	for (int m = 0; m < 4; m++) {
+		const char *first = (const char *)rows[8 * m + (transposed ? pair : group)];
+		const char *second = transposed ? (const char *)rows[8 * m + pair + 1] : first;
+		registers[m] = element(first, transposed ? group : pair) | (uint32_t)element(second, transposed ? group : pair + 1) << 16;
+	}
+}
+
+// The target of a copy holds NaN until it is waited for.
+void copy_async(void *to, const void *from, unsigned bytes) {
+	const void *caller = __builtin_return_address(0);
+	if ((uintptr_t)to % 16 || (bytes && (uintptr_t)from % 16)) fault(CUDA_ERROR_MISALIGNED_ADDRESS, "cp.async from %p to %p", from, to);
+	access(to, 16, Kind::write, caller);
+	if (bytes) access(from, bytes, Kind::read, caller);
+	memset(to, 0xff, 16);
+	thread->copies.push_back({to, from, bytes, thread->copy_group});
+}
+
+void copy_commit() { thread->copy_group++; }
+
+void copy_wait(unsigned groups) {
+	auto &copies = thread->copies;
+	auto done = std::find_if(copies.begin(), copies.end(), [&](const Copy &c) { return c.group + groups >= thread->copy_group; });
+	for (auto c = copies.begin(); c != done; ++c) {
+		access(c->to, 16, Kind::write, __builtin_return_address(0));
+		memset(c->to, 0, 16);
+		memcpy(c->to, c->from, c->bytes);
+	}
+	copies.erase(copies.begin(), done);
+}
+
+} // namespace emulator

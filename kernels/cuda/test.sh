@@ -1,0 +1,21 @@
+#!/usr/bin/env bash
+# Tests the CUDA path on the emulated device, and ends with a line of counts.
+# Arguments go to go test.
+set -euo pipefail
+cd "$(dirname "$0")/../.."
+if ! make --silent -C kernels/cuda; then
+	echo "SKIPPED: the CUDA path is not tested: it needs g++, and Python to install kernels/cuda/toolchain.txt" >&2
+	[ "${SLUICE_REQUIRE_ALL:-}" != 1 ]
+	exit
+fi
+out=$PWD/bin/cuda
+export CGO_ENABLED=1 CGO_CFLAGS="-O2 -I$out/include" CGO_LDFLAGS="-L$out" CUDA_DRIVER_LIBRARY=$out/libcuda.so.1
+go vet -tags cuda ./kernels/cuda/... ./gpu/cuda/...
+log=$(mktemp)
+trap 'rm -f "$log"' EXIT
+status=0
+go test -tags cuda -v "$@" ./kernels/cuda/... ./gpu/cuda/... >"$log" 2>&1 || status=$?
+[ $status = 0 ] || grep -vE '^ *(=== |--- (PASS|SKIP))' "$log" >&2
+awk '/^ *--- PASS/ { p++ } /^ *--- FAIL/ { f++ } /^ *--- SKIP/ { s++ }
+	END { printf "cuda-test: %d passed, %d failed, %d skipped\n", p, f, s }' "$log"
+exit $status
