@@ -10,9 +10,8 @@ typedef uint16_t f16;  // bits of an IEEE half
 constexpr unsigned whole_warp = 0xffffffffu;
 
 #ifdef __CUDACC__
-#define DYNAMIC_SHARED(type, name)                            \
-	extern __shared__ __align__(1024) unsigned char dynamic_shared[]; \
-	type *name = (type *)dynamic_shared
+extern __shared__ __align__(1024) unsigned char dynamic_shared[];
+#define DYNAMIC_SHARED(type, name) type *name = (type *)dynamic_shared
 #endif
 
 __device__ __forceinline__ float from_bf16(bf16 v) { return __uint_as_float((unsigned)v << 16); }
@@ -46,8 +45,27 @@ __device__ __forceinline__ float warp_max(float v) {
 	return v;
 }
 
-// GELU, exact: x·Φ(x).
-__device__ __forceinline__ float gelu(float x) { return 0.5f * x * (1 + erff(x * 0.70710678f)); }
+// Activation is the function after a matrix, as model.Activation names them.
+enum Activation { identity, gelu, gelu_tanh, silu, relu, hyperbolic_tangent };
+
+__device__ __forceinline__ float activate(float x, int activation) {
+	switch (activation) {
+	case gelu: return 0.5f * x * (1 + erff(x * 0.70710678f));
+	case gelu_tanh: return 0.5f * x * (1 + tanhf(0.79788456f * (x + 0.044715f * x * x * x)));
+	case silu: return x / (1 + __expf(-x));
+	case relu: return fmaxf(x, 0);
+	case hyperbolic_tangent: return tanhf(x);
+	}
+	return x;
+}
+
+// place is where a tile keeps 16-byte part `part` of a row, in 16-byte parts
+// from the tile's start. Parts are permuted within 128 bytes so that the eight
+// rows that load_matrices reads at once lie in different banks.
+template <int parts> __device__ __forceinline__ int place(int row, int part) {
+	static_assert(parts == 4 || parts % 8 == 0, "rows of 64 bytes, or of whole 128");
+	return row * parts + (parts == 4 ? part ^ (row >> 1 & 3) : part ^ (row & 7));
+}
 
 // multiply_bf16 is d += a·b on tensor cores: a is 16 × 16, b is 16 × 8, spread
 // over the lanes as PTX's mma.m16n8k16 has them. Of lane 4g+t, d holds rows g
@@ -70,6 +88,17 @@ __device__ __forceinline__ void multiply_f16(float (&d)[4], const uint32_t (&a)[
 	             : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
 #else
 	emulator::tensor_multiply(d, a, b, emulator::Number::f16, __LINE__);
+#endif
+}
+
+// multiply_i8 is the same of signed bytes: a is 16 × 32, b is 32 × 8.
+__device__ __forceinline__ void multiply_i8(int (&d)[4], const uint32_t (&a)[4], const uint32_t (&b)[2]) {
+#ifdef __CUDACC__
+	asm volatile("mma.sync.aligned.m16n8k32.row.col.s32.s8.s8.s32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%0,%1,%2,%3};"
+	             : "+r"(d[0]), "+r"(d[1]), "+r"(d[2]), "+r"(d[3])
+	             : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
+#else
+	emulator::tensor_multiply(d, a, b, __LINE__);
 #endif
 }
 

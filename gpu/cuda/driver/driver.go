@@ -67,6 +67,10 @@ func Text(code int) string {
 // no devices then.
 func Status() int { return int(C.trampoline_status()) }
 
+// SharedPerBlock is the attribute of a device that says how many bytes of
+// shared memory AllowShared can allow.
+const SharedPerBlock cu.DeviceAttribute = C.CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN
+
 // Cu's handles are structs of one pointer.
 func function(f cu.Function) C.CUfunction { return *(*C.CUfunction)(unsafe.Pointer(&f)) }
 func stream(s cu.Stream) C.CUstream       { return *(*C.CUstream)(unsafe.Pointer(&s)) }

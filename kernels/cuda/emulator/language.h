@@ -34,6 +34,7 @@ unsigned lane();
 void atomic_read(void *address, void *value, size_t bytes, const void *caller);
 void atomic_write(void *address, const void *value, size_t bytes);
 void tensor_multiply(float *d, const uint32_t *a, const uint32_t *b, Number number, int line);
+void tensor_multiply(int *d, const uint32_t *a, const uint32_t *b, int line);
 void load_matrices(uint32_t *registers, const void *row, bool transposed, int line);
 void copy_async(void *to, const void *from, unsigned bytes);
 void copy_commit();

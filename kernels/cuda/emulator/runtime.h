@@ -23,6 +23,7 @@ struct Warp {
 	uint64_t slots[2][32];      // what lanes exchange; the next exchange uses the other half
 	uint32_t fragments[32][6];  // of A and B
 	float product[16][8];       // of a tensor-core instruction
+	int integer_product[16][8];
 	unsigned lanes;             // that the block has
 	unsigned arrived;
 	unsigned generation;        // of barriers of the warp

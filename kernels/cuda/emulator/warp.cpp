@@ -66,15 +66,44 @@ static void multiply(Warp *warp, Number number) {
 			for (int j = 0; j < 8; j++) warp->product[i][j] += a[i][k] * b[k][j];
 }
 
-void tensor_multiply(float *d, const uint32_t *a, const uint32_t *b, Number number, int line) {
+// multiply_bytes is the same of 16×32 and 32×8 signed bytes, as m16n8k32 has them.
+static void multiply_bytes(Warp *warp) {
+	int8_t a[16][32], b[8][32];
+	for (int l = 0; l < 32; l++) {
+		int group = l / 4, quad = l % 4 * 4;
+		for (int r = 0; r < 4; r++) memcpy(&a[group + r % 2 * 8][quad + r / 2 * 16], &warp->fragments[l][r], 4);
+		for (int r = 0; r < 2; r++) memcpy(&b[group][quad + r * 16], &warp->fragments[l][4 + r], 4);
+	}
+	memset(warp->integer_product, 0, sizeof warp->integer_product);
+	for (int i = 0; i < 16; i++)
+		for (int j = 0; j < 8; j++)
+			for (int k = 0; k < 32; k++) warp->integer_product[i][j] += a[i][k] * b[j][k];
+}
+
+// together collects a lane's operands; the last lane computes the product for all.
+template <class F> static void together(const uint32_t *a, const uint32_t *b, int line, F multiply) {
 	Warp *warp = thread->warp;
 	if (warp->lanes != ~0u) fault(CUDA_ERROR_LAUNCH_FAILED, "line %d: a tensor-core instruction needs a whole warp", line);
 	memcpy(warp->fragments[thread->lane], a, 16);
 	memcpy(warp->fragments[thread->lane] + 4, b, 8);
-	if ((warp->arrived | 1u << thread->lane) == ~0u) multiply(warp, number);
+	if ((warp->arrived | 1u << thread->lane) == ~0u) multiply(warp);
 	warp_barrier(~0u, line, false);
+}
+
+// add_part adds what of a product is this lane's.
+template <class T> static void add_part(T *d, const T (&product)[16][8]) {
 	int group = thread->lane / 4, pair = thread->lane % 4 * 2;
-	for (int i = 0; i < 4; i++) d[i] += warp->product[group + i / 2 * 8][pair + i % 2];
+	for (int i = 0; i < 4; i++) d[i] += product[group + i / 2 * 8][pair + i % 2];
+}
+
+void tensor_multiply(float *d, const uint32_t *a, const uint32_t *b, Number number, int line) {
+	together(a, b, line, [number](Warp *warp) { multiply(warp, number); });
+	add_part(d, thread->warp->product);
+}
+
+void tensor_multiply(int *d, const uint32_t *a, const uint32_t *b, int line) {
+	together(a, b, line, multiply_bytes);
+	add_part(d, thread->warp->integer_product);
 }
 
 static uint16_t element(const char *row, int at) {
