@@ -35,6 +35,22 @@ type Dense struct {
 	Activation   Activation
 }
 
+// variant is a kernel for a product, the tile of y that a block has, and what
+// it takes: threads, and bytes of dynamic shared memory.
+type variant struct {
+	name            string
+	rows, columns   int
+	threads, shared int
+}
+
+// variants are those for few rows and for many, by compute capability: within
+// one they sum in the same order, so that a batch's size changes no bit.
+var (
+	variants80 = [2]variant{{"gemm_2", 32, 64, 128, 48 << 10}, {"gemm_1", 128, 128, 256, 48 << 10}}
+	variants90 = [2]variant{{"gemm_4", 64, 64, 128, 80 << 10}, {"gemm_3", 128, 128, 256, 96 << 10}}
+	float32s   = variant{"gemm_f32", 64, 64, 256, 0}
+)
+
 // fewRows is where the tiles for few rows win: a grid of the large ones would
 // leave most of a device idle. To be measured on a device.
 const fewRows = 512
@@ -42,20 +58,20 @@ const fewRows = 512
 // Multiply sets y to d of x, plus residual if that is not 0; x is rows × In, y
 // and residual are rows × Out, of bfloat16.
 func (s *Set) Multiply(in cu.Stream, y, x, residual cu.DevicePtr, d Dense, rows int) error {
-	name, tile, threads := "gemm_1", [2]int{128, 128}, 256
 	if rows < fewRows {
-		name, tile, threads = "gemm_2", [2]int{32, 64}, 128
+		return s.multiply(s.products[0], in, y, x, residual, d, rows)
 	}
-	return s.multiply(name, in, tile, threads, 48<<10, y, x, residual, d, rows)
+	return s.multiply(s.products[1], in, y, x, residual, d, rows)
 }
 
 // MultiplyF32 is the same in float32, for any shape.
 func (s *Set) MultiplyF32(in cu.Stream, y, x, residual cu.DevicePtr, d Dense, rows int) error {
-	return s.multiply("gemm_f32", in, [2]int{64, 64}, 256, 0, y, x, residual, d, rows)
+	return s.multiply(float32s, in, y, x, residual, d, rows)
 }
 
-func (s *Set) multiply(name string, in cu.Stream, tile [2]int, threads, shared int, y, x, residual cu.DevicePtr, d Dense, rows int) error {
-	return driver.Launch(s.functions[name], in, driver.Size{X: ceil(d.Out, tile[1]), Y: ceil(rows, tile[0])}, driver.Size{X: uint32(threads)}, shared,
+func (s *Set) multiply(v variant, in cu.Stream, y, x, residual cu.DevicePtr, d Dense, rows int) error {
+	grid, block := driver.Size{X: ceil(d.Out, v.columns), Y: ceil(rows, v.rows)}, driver.Size{X: uint32(v.threads)}
+	return driver.Launch(s.functions[v.name], in, grid, block, v.shared,
 		uint64(y), uint64(x), uint64(d.Weight), uint64(d.Bias), uint64(residual),
 		driver.Int(int(d.Activation)), driver.Int(rows), driver.Int(d.Out), driver.Int(d.In))
 }

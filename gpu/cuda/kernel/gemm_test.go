@@ -86,8 +86,8 @@ func TestMultiply(t *testing.T) {
 	for i, shape := range [][3]int{ // rows, in, out
 		{1, 8, 2}, {1, 384, 384}, {33, 40, 66}, {70, 136, 130}, {129, 72, 258}, {17, 1536, 64},
 	} {
-		for _, few := range []bool{true, false} {
-			t.Run(fmt.Sprint(shape, few), func(t *testing.T) {
+		for _, v := range append(variants80[:], variants90[:]...) {
+			t.Run(fmt.Sprint(shape, v.name), func(t *testing.T) {
 				b := open(t)
 				p := b.product(shape[0], shape[1], shape[2], activations[i%len(activations)], i%2 == 1, true)
 				y, residual := room(b, 2*p.rows*p.out), cu.DevicePtr(0)
@@ -95,13 +95,7 @@ func TestMultiply(t *testing.T) {
 					residual = upload(b, rounded(p.residual))
 				}
 				d := b.dense(p, upload(b, rounded(p.w)))
-				var err error
-				if x := upload(b, rounded(p.x)); few {
-					err = b.Multiply(cu.NoStream, y, x, residual, d, p.rows)
-				} else {
-					err = b.multiply("gemm_1", cu.NoStream, [2]int{128, 128}, 256, 48<<10, y, x, residual, d, p.rows)
-				}
-				require.NoError(t, err)
+				require.NoError(t, b.multiply(v, cu.NoStream, y, upload(b, rounded(p.x)), residual, d, p.rows))
 				near(b, p.want, widened(download[uint16](b, y, p.rows*p.out)), halfStep, p.bound())
 			})
 		}
@@ -123,18 +117,21 @@ func TestMultiplyF32(t *testing.T) {
 	}
 }
 
-// Both variants sum in the same order, so a batch's size changes no bit.
+// The variants of a device sum in the same order, so a batch's size changes no bit.
 func TestVariantsAgree(t *testing.T) {
-	b := open(t)
-	p := b.product(70, 200, 130, model.GELU, true, true)
-	x, residual, d := upload(b, rounded(p.x)), upload(b, rounded(p.residual)), b.dense(p, upload(b, rounded(p.w)))
-	y := room(b, 2*p.rows*p.out)
-	require.NoError(t, b.multiply("gemm_1", cu.NoStream, [2]int{128, 128}, 256, 48<<10, y, x, residual, d, p.rows))
-	one := download[uint16](b, y, p.rows*p.out)
-	require.NoError(t, b.multiply("gemm_2", cu.NoStream, [2]int{32, 64}, 128, 48<<10, y, x, residual, d, p.rows))
-	require.Equal(t, one, download[uint16](b, y, p.rows*p.out))
-	require.NoError(t, b.Multiply(cu.NoStream, y, x, residual, d, 1))
-	require.Equal(t, one[:p.out], download[uint16](b, y, p.out))
+	for _, variants := range [][2]variant{variants80, variants90} {
+		b := open(t)
+		p := b.product(70, 200, 130, model.GELU, true, true)
+		x, residual, d := upload(b, rounded(p.x)), upload(b, rounded(p.residual)), b.dense(p, upload(b, rounded(p.w)))
+		y := room(b, 2*p.rows*p.out)
+		run := func(v variant, rows int) []uint16 {
+			require.NoError(t, b.multiply(v, cu.NoStream, y, x, residual, d, rows))
+			return download[uint16](b, y, rows*p.out)
+		}
+		many := run(variants[1], p.rows)
+		require.Equal(t, many, run(variants[0], p.rows))
+		require.Equal(t, many[:p.out], run(variants[0], 1))
+	}
 }
 
 func TestUnknownActivation(t *testing.T) {

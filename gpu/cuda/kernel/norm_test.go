@@ -61,14 +61,17 @@ func TestEmbed(t *testing.T) {
 func TestLayerNorm(t *testing.T) {
 	for _, shape := range [][2]int{{1, 2}, {5, 50}, {3, 384}, {9, 768}, {4, 1022}} {
 		rows, width := shape[0], shape[1]
-		for _, kind := range []string{"alone", "residual", "far from zero", "in place"} {
+		for _, kind := range []string{"alone", "residual", "far from zero", "constant", "in place"} {
 			t.Run(fmt.Sprint(shape, " ", kind), func(t *testing.T) {
 				b := open(t)
 				n, gain, bias := b.norm(width, 1e-12)
 				x, residual := b.normals(rows*width, 1), b.normals(rows*width, 3)
-				if kind == "far from zero" {
-					for i := range x {
+				for i := range x {
+					switch kind {
+					case "far from zero":
 						x[i] += 256
+					case "constant":
+						x[i] = 7 // only epsilon keeps it from 0/0
 					}
 				}
 				px, other := upload(b, rounded(x)), cu.DevicePtr(0)

@@ -32,7 +32,7 @@ func (s *Set) Scan(in cu.Stream, a Answer, c Codes, q Quantized, allowed Allowed
 	if a.K < 1 || a.K > MostResults || shared > s.shared {
 		return fmt.Errorf("kernel: a scan for %d results of %d dimensions: it is for 1 to %d results", a.K, 32*c.Words, MostResults)
 	}
-	blocks := s.blocks(c.Count, 256)
+	blocks := s.blocks(c.Count, 256, shared)
 	err := driver.Launch(s.functions["scan"], in, driver.Size{X: uint32(blocks), Y: ceil(q.Count, scanQueries)}, driver.Size{X: 256}, shared,
 		uint64(a.Candidates), uint64(c.Bits), uint64(c.Factors), uint64(q.Planes), uint64(q.Numbers), uint64(allowed.Bits),
 		driver.Int(c.Words), driver.Int(allowed.Words), driver.Int(c.Count), driver.Int(q.Count), driver.Int(a.K))

@@ -35,14 +35,18 @@ type Vectors struct {
 	Count, Width int
 }
 
-// blocks is how many share the rows: one a processor, as a block's queries and
-// ring fill its shared memory.
-func (s *Set) blocks(rows, rowsOfBlock int) int {
-	return min(s.processors, int(ceil(rows, rowsOfBlock)))
+// blocks is how many share the rows: as many as fit a processor's shared
+// memory, of which each takes so much.
+func (s *Set) blocks(rows, rowsOfBlock, shared int) int {
+	fit := min(mostBlocks, max(1, s.shared/(shared+declared)))
+	return min(s.processors*fit, int(ceil(rows, rowsOfBlock)))
 }
 
+// mostBlocks is how many blocks of a search a processor runs at most.
+const mostBlocks = 4
+
 // CandidateBytes is the room that the answers of a search's blocks take.
-func (s *Set) CandidateBytes(queries, k int) int { return 8 * s.processors * queries * k }
+func (s *Set) CandidateBytes(queries, k int) int { return 8 * mostBlocks * s.processors * queries * k }
 
 // Search finds each query's K best rows by inner product among those allowed.
 // Both kinds of vectors have the same Width, and scales or none.
@@ -61,8 +65,9 @@ func (s *Set) Search(in cu.Stream, a Answer, rows, queries Vectors, allowed Allo
 	if searchShared(group, parts) > s.shared {
 		return fmt.Errorf("kernel: a search of %d dimensions: the device has no room for them", rows.Width)
 	}
-	blocks := s.blocks(rows.Count, 128)
-	grid, shared := driver.Size{X: uint32(blocks), Y: ceil(queries.Count, group)}, searchShared(group, parts)
+	shared := searchShared(group, parts)
+	blocks := s.blocks(rows.Count, 128, shared)
+	grid := driver.Size{X: uint32(blocks), Y: ceil(queries.Count, group)}
 	f := s.functions[name+suffix]
 	tail := [6]uint64{uint64(allowed.Bits), driver.Int(allowed.Words), driver.Int(rows.Count), driver.Int(queries.Count), driver.Int(parts), driver.Int(a.K)}
 	var err error

@@ -20,6 +20,7 @@ type Set struct {
 	processors int // of the device
 	shared     int // bytes of dynamic shared memory that a block may have
 	functions  map[string]cu.Function
+	products   [2]variant // for few rows and for many
 }
 
 // Load loads the kernels for the device of the current context.
@@ -45,13 +46,16 @@ func Load() (*Set, error) {
 		return nil, fmt.Errorf("kernel: the driver does not take the kernels: %w", err)
 	}
 	s := &Set{module: module, processors: has[2], shared: has[3] - declared, functions: map[string]cu.Function{}}
+	if s.products = variants80; has[0] == 9 && has[1] == 0 {
+		s.products = variants90
+	}
 	if err := s.find(); err != nil {
 		return nil, errors.Join(err, s.Close())
 	}
 	return s, nil
 }
 
-// names are the kernels, and whether one may need more than 48 KiB of shared memory.
+// names are the kernels of every device, and whether one may need more than 48 KiB of shared memory.
 var names = map[string]bool{
 	"embed": false, "layernorm": false, "gemm_1": false, "gemm_2": false, "gemm_f32": false, "attention_32": false, "attention_64": false,
 	"pool": false, "classify": false, "maxsim": true, "merge": false, "scan": true,
@@ -63,16 +67,29 @@ const declared = 2 << 10
 
 func (s *Set) find() error {
 	for name, wide := range names {
-		f, err := s.module.Function(name)
-		if err != nil {
-			return fmt.Errorf("kernel: %s: %w", name, err)
+		if err := s.add(name, wide); err != nil {
+			return err
 		}
-		if s.functions[name] = f; !wide {
-			continue
+	}
+	for _, v := range s.products {
+		if err := s.add(v.name, v.shared > 48<<10); err != nil {
+			return err
 		}
-		if err := driver.AllowShared(f, s.shared); err != nil {
-			return fmt.Errorf("kernel: %s with %d KiB of shared memory: %w", name, s.shared>>10, err)
-		}
+	}
+	return nil
+}
+
+func (s *Set) add(name string, wide bool) error {
+	f, err := s.module.Function(name)
+	if err != nil {
+		return fmt.Errorf("kernel: %s: %w", name, err)
+	}
+	s.functions[name] = f
+	if !wide {
+		return nil
+	}
+	if err := driver.AllowShared(f, s.shared); err != nil {
+		return fmt.Errorf("kernel: %s with %d KiB of shared memory: %w", name, s.shared>>10, err)
 	}
 	return nil
 }

@@ -37,9 +37,11 @@ func open(t *testing.T) *bench {
 		require.NoError(t, context.Destroy())
 		runtime.UnlockOSThread()
 	})
-	if t.Failed() {
-		t.Logf("-seed %d", *seed)
-	}
+	t.Cleanup(func() {
+		if t.Failed() {
+			t.Logf("-seed %d", *seed)
+		}
+	})
 	return &bench{t, set, rand.New(rand.NewPCG(*seed, 7))}
 }
 
@@ -113,6 +115,6 @@ const halfStep = 1.0 / 256
 
 func TestLoad(t *testing.T) {
 	b := open(t)
-	require.Len(t, b.functions, len(names))
+	require.Len(t, b.functions, len(names)+2)
 	require.Equal(t, 2, b.processors)
 }

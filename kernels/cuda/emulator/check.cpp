@@ -130,15 +130,15 @@ static inline bool inside(const void *address, size_t size, const char *from, si
 void access(const void *address, size_t size, Kind kind, const void *caller) {
 	if (!running()) return;
 	if (inside(address, size, thread->stack, stack_bytes)) return;
-	if (size_t end = size_at(address)) {
-		if (size > end) bad_access(CUDA_ERROR_ILLEGAL_ADDRESS, "out of bounds", address, size, kind, caller);
-		return;
-	}
 	size_t fixed = __stop_device_shared - __start_device_shared;
 	if (inside(address, size, __start_device_shared, fixed))
 		return shared_access(&static_shadow[((char *)address - __start_device_shared) / 2], size, kind, caller);
 	if (inside(address, size, dynamic_shared, dynamic_bytes))
 		return shared_access(&dynamic_shadow[((char *)address - dynamic_shared) / 2], size, kind, caller);
+	if (size_t end = size_at(address)) {
+		if (size > end) bad_access(CUDA_ERROR_ILLEGAL_ADDRESS, "out of bounds", address, size, kind, caller);
+		return;
+	}
 	if (kind == Kind::read && inside(address, size, __ehdr_start, _end - __ehdr_start)) return;
 	bad_access(CUDA_ERROR_ILLEGAL_ADDRESS, "illegal address", address, size, kind, caller);
 }

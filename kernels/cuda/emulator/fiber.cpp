@@ -104,6 +104,7 @@ void block_barrier(int line) {
 	if (block.arrived && block.line != line)
 		fault(CUDA_ERROR_LAUNCH_FAILED, "diverging barriers: threads wait in lines %d and %d", block.line, line);
 	block.line = thread->line = line;
+	block.unpublished = (block.arrived && block.unpublished) || thread->unpublished;
 	if (++block.arrived == block.threads) {
 		block.arrived = 0;
 		block.interval = next_interval();
@@ -163,6 +164,7 @@ static void prepare(Thread &t, unsigned number) {
 	t.index = {number % block.size.x, number / block.size.x % block.size.y, number / (block.size.x * block.size.y)};
 	t.state = State::ready, t.line = 0;
 	t.copies.clear(), t.copy_group = 0;
+	t.products.clear(), t.product_group = 0, t.unpublished = false;
 	void **top = (void **)(t.stack + stack_bytes - 64 - number % 16 * 192); // not all in the same cache sets
 	*--top = nullptr;
 	*--top = (void *)fiber_main;
@@ -187,6 +189,7 @@ static void shuffle() {
 
 static void run_block() {
 	block.arrived = block.exited = 0;
+	block.unpublished = false;
 	block.interval = next_interval();
 	forget_shared();
 	for (unsigned w = 0; w < warps.size(); w++) {

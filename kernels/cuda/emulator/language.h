@@ -39,6 +39,11 @@ void load_matrices(uint32_t *registers, const void *row, bool transposed, int li
 void copy_async(void *to, const void *from, unsigned bytes);
 void copy_commit();
 void copy_wait(unsigned groups);
+uint32_t shared_address(const void *address);
+void multiply_group(float *d, int columns, uint64_t a, uint64_t b);
+void products_commit();
+void products_wait(unsigned groups);
+void publish();
 
 template <class T, class F> T atomically(T *address, F change) {
 	static_assert(sizeof(T) == 4 || sizeof(T) == 8, "atomic operations are on 4 or 8 bytes");

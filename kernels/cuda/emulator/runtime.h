@@ -19,6 +19,14 @@ struct Copy {
 	unsigned group;
 };
 
+// Product is a wgmma that has not been waited for.
+struct Product {
+	float *d;
+	int columns;
+	uint64_t a, b; // descriptors
+	unsigned group;
+};
+
 struct Warp {
 	uint64_t slots[2][32];      // what lanes exchange; the next exchange uses the other half
 	uint32_t fragments[32][6];  // of A and B
@@ -41,8 +49,10 @@ struct Thread {
 	Warp *warp;
 	State state;
 	int line; // of the barrier at which it waits
-	unsigned copy_group;
+	unsigned copy_group, product_group;
 	std::vector<Copy> copies;
+	std::vector<Product> products;
+	bool unpublished; // it has written to shared memory what products may not see yet
 };
 
 struct Block {
@@ -50,6 +60,7 @@ struct Block {
 	unsigned threads, arrived, exited;
 	uint32_t interval; // grows at every barrier, and never comes back
 	int line;
+	bool unpublished; // by a thread, before the last barrier
 };
 
 extern Thread *thread; // the one that runs

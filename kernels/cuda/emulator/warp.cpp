@@ -147,7 +147,53 @@ void copy_wait(unsigned groups) {
 		memset(c->to, 0, 16);
 		memcpy(c->to, c->from, c->bytes);
 	}
+	thread->unpublished |= done != copies.begin();
 	copies.erase(copies.begin(), done);
 }
+
+uint32_t shared_address(const void *address) { return (uint32_t)((const char *)address - dynamic_shared); }
+
+// operand is where a descriptor has element k of a row: rows of 128 bytes, eight
+// to a tile, with address bits 4 to 6 permuted by bits 7 to 9.
+static float operand(uint64_t descriptor, int row, int k, int line) {
+	if (descriptor >> 62 != 1) fault(CUDA_ERROR_LAUNCH_FAILED, "line %d: a descriptor without the permutation of 128 bytes", line);
+	uint32_t start = (descriptor & 0x3fff) << 4, stride = (descriptor >> 32 & 0x3fff) << 4;
+	uint32_t at = start + row / 8 * stride + row % 8 * 128 + k * 2;
+	uint16_t bits;
+	const char *address = dynamic_shared + (at ^ (at >> 7 & 7) << 4);
+	access(address, 2, Kind::read, nullptr);
+	memcpy(&bits, address, 2);
+	return bfloat(bits);
+}
+
+// compute does a thread's part of a product: two rows, and two columns of every eight.
+static void compute(const Product &p) {
+	int row = thread->number / 32 % 4 * 16 + thread->lane / 4, pair = thread->lane % 4 * 2;
+	float a[2][16];
+	for (int i = 0; i < 2; i++)
+		for (int k = 0; k < 16; k++) a[i][k] = operand(p.a, row + 8 * i, k, __LINE__);
+	for (int j = 0; j < p.columns / 2; j++) { // register j%4 of tile j/4
+		float sum = 0;
+		for (int k = 0; k < 16; k++) sum += a[j / 2 % 2][k] * operand(p.b, j / 4 * 8 + pair + j % 2, k, __LINE__);
+		p.d[j] += sum;
+	}
+}
+
+// Products happen when they are waited for: what is overwritten before then is seen.
+void multiply_group(float *d, int columns, uint64_t a, uint64_t b) {
+	if (block.unpublished) fault(CUDA_ERROR_LAUNCH_FAILED, "a product of what was written to shared memory without a fence of the async proxy");
+	thread->products.push_back({d, columns, a, b, thread->product_group});
+}
+
+void products_commit() { thread->product_group++; }
+
+void products_wait(unsigned groups) {
+	auto &products = thread->products;
+	auto done = std::find_if(products.begin(), products.end(), [&](const Product &p) { return p.group + groups >= thread->product_group; });
+	std::for_each(products.begin(), done, compute);
+	products.erase(products.begin(), done);
+}
+
+void publish() { thread->unpublished = false; }
 
 } // namespace emulator
