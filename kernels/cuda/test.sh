@@ -10,12 +10,16 @@ if ! make --silent -C kernels/cuda; then
 fi
 out=$PWD/bin/cuda
 export CGO_ENABLED=1 CGO_CFLAGS="-O2 -I$out/include" CGO_LDFLAGS="-L$out" CUDA_DRIVER_LIBRARY=$out/libcuda.so.1
+export CUDA_EMULATOR_SEED=${CUDA_EMULATOR_SEED:-$RANDOM}
 go vet -tags cuda ./kernels/cuda/... ./gpu/cuda/...
 log=$(mktemp)
 trap 'rm -f "$log"' EXIT
 status=0
 go test -tags cuda -v "$@" ./kernels/cuda/... ./gpu/cuda/... >"$log" 2>&1 || status=$?
-[ $status = 0 ] || grep -vE '^ *(=== |--- (PASS|SKIP))' "$log" >&2
+if [ $status != 0 ]; then
+	grep -vE '^ *(=== |--- (PASS|SKIP))' "$log" >&2
+	echo "CUDA_EMULATOR_SEED=$CUDA_EMULATOR_SEED gives the same again" >&2
+fi
 awk '/^ *--- PASS/ { p++ } /^ *--- FAIL/ { f++ } /^ *--- SKIP/ { s++ }
 	END { printf "cuda-test: %d passed, %d failed, %d skipped\n", p, f, s }' "$log"
 exit $status

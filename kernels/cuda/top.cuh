@@ -1,6 +1,6 @@
 // The best k of what a block finds, in shared memory. A candidate is a key of 64
 // bits that orders by score and then by row, the smaller row first; so the
-// answer does not depend on the order in which candidates come.
+// answer does not depend on the order in which candidates come. NaN is none.
 #pragma once
 #include "device.cuh"
 
@@ -10,7 +10,8 @@ constexpr int top_room = 128; // candidates of a query; k is smaller
 constexpr key no_key = 0;
 
 __device__ __forceinline__ key make_key(float score, unsigned row) {
-	unsigned bits = __float_as_uint(score);
+	if (score != score) return no_key;
+	unsigned bits = __float_as_uint(score + 0.0f); // −0 is 0
 	bits = bits >> 31 ? ~bits : bits | 0x80000000u; // orders as the scores do
 	return (key)bits << 32 | (unsigned)~row;
 }

@@ -39,7 +39,7 @@ type Vectors struct {
 // memory, of which each takes so much.
 func (s *Set) blocks(rows, rowsOfBlock, shared int) int {
 	fit := min(mostBlocks, max(1, s.shared/(shared+declared)))
-	return min(s.processors*fit, int(ceil(rows, rowsOfBlock)))
+	return max(1, min(s.processors*fit, int(ceil(rows, rowsOfBlock))))
 }
 
 // mostBlocks is how many blocks of a search a processor runs at most.

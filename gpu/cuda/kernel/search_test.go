@@ -191,6 +191,29 @@ func TestSearchShared(t *testing.T) {
 	}
 }
 
+// NaN is found by nobody, and nothing is found where there is nothing.
+func TestSearchOfNothing(t *testing.T) {
+	b := open(t)
+	c := b.corpus(3, 2, 16, 8, 1)
+	bits := func(n int) uint16 {
+		if n == 99 {
+			return 0x7e00
+		}
+		return half(n)
+	}
+	c.rows[1][5] = 99
+	a, queries := b.answer(2, 4), convert(b, c.queries, half)
+	rows := convert(b, c.rows, bits)
+	require.NoError(t, b.Search(cu.NoStream, a, rows, queries, b.bitmaps(c)))
+	for q := range 2 {
+		c.allowed[q][0] &^= 1 << 1
+		require.Equal(t, c.best(q, 4), b.hits(a, q))
+	}
+	rows.Count = 0
+	require.NoError(t, b.Search(cu.NoStream, a, rows, queries, b.bitmaps(c)))
+	require.Equal(t, []hit{{-1, 0}, {-1, 0}, {-1, 0}, {-1, 0}}, b.hits(a, 1))
+}
+
 func TestSearchLimits(t *testing.T) {
 	b := open(t)
 	require.Error(t, b.Search(cu.NoStream, Answer{K: 121}, Vectors{Width: 16}, Vectors{}, Allowed{}))

@@ -63,7 +63,7 @@ var names = map[string]bool{
 }
 
 // declared is what kernels have of shared memory without asking, and the driver for itself.
-const declared = 2 << 10
+const declared = 1 << 10
 
 func (s *Set) find() error {
 	for name, wide := range names {

@@ -17,8 +17,6 @@ extern "C" char __ehdr_start[] __attribute__((visibility("hidden"))), _end[] __a
 
 namespace emulator {
 
-pthread_t device_thread;
-
 // Shadow remembers who touched two bytes of shared memory last. Accesses of
 // different intervals are ordered by a barrier of the block, those of a warp
 // also by __syncwarp between them.

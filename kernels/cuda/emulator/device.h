@@ -1,7 +1,6 @@
 // The emulated device: what its parts know of one another.
 #pragma once
 #include <cuda.h>
-#include <pthread.h>
 
 #include <cstddef>
 #include <cstdint>
@@ -37,6 +36,5 @@ size_t memory_total(), memory_free();
 uint32_t next_interval();
 void forget_shared();
 void set_dynamic(size_t bytes);
-extern pthread_t device_thread; // that runs a kernel
 
 } // namespace emulator

@@ -87,6 +87,9 @@ static int devices() { return setting("CUDA_EMULATOR_DEVICES", 1); }
 static int compute() { return setting("CUDA_EMULATOR_COMPUTE", 90); }
 static int version() { return setting("CUDA_EMULATOR_VERSION", 12000); }
 
+// shared_limit is what a block can ask for, as devices of that capability have it.
+static int shared_limit() { return compute() == 90 ? int(dynamic_limit) : compute() == 80 ? 163 << 10 : 99 << 10; }
+
 // newest is the version of PTX that a driver reads, in tenths.
 static int newest() { return version() >= 13000 ? 90 : version() >= 12000 ? 80 + version() % 1000 / 10 : 70 + version() % 1000 / 10; }
 
@@ -266,7 +269,6 @@ API cuDeviceGetAttribute(int *v, CUdevice_attribute attribute, CUdevice d) {
 		{CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_Y, 65535},
 		{CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_Z, 65535},
 		{CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK, int(static_limit)},
-		{CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN, int(dynamic_limit)},
 		{CU_DEVICE_ATTRIBUTE_WARP_SIZE, 32},
 		{CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, 2},
 		{CU_DEVICE_ATTRIBUTE_ASYNC_ENGINE_COUNT, 2},
@@ -275,6 +277,7 @@ API cuDeviceGetAttribute(int *v, CUdevice_attribute attribute, CUdevice d) {
 	};
 	if (attribute == CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR) return *v = compute() / 10, CUDA_SUCCESS;
 	if (attribute == CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR) return *v = compute() % 10, CUDA_SUCCESS;
+	if (attribute == CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN) return *v = shared_limit(), CUDA_SUCCESS;
 	auto found = values.find(attribute);
 	return *v = found == values.end() ? 0 : found->second, CUDA_SUCCESS;
 }
@@ -486,7 +489,7 @@ API cuFuncSetAttribute(CUfunction function, CUfunction_attribute attribute, int 
 	ENTER;
 	auto f = (Function *)function;
 	if (attribute != CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES) return CUDA_SUCCESS;
-	if (v < 0 || v + f->static_bytes > (int)dynamic_limit) return CUDA_ERROR_INVALID_VALUE;
+	if (v < 0 || v + f->static_bytes > shared_limit()) return CUDA_ERROR_INVALID_VALUE;
 	return f->dynamic_bytes = v, CUDA_SUCCESS;
 }
 

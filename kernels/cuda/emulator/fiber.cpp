@@ -4,8 +4,6 @@
 #include <cuda.h>
 #include <sys/mman.h>
 
-#include <csetjmp>
-#include <csignal>
 #include <cstdarg>
 #include <cstdio>
 #include <cstdlib>
@@ -204,23 +202,6 @@ static void run_block() {
 	fiber_switch(&launch.scheduler, thread->stack_pointer);
 }
 
-// Without checks a bad address ends in the guard pages around an allocation.
-static struct sigaction previous;
-
-static void on_signal(int number, siginfo_t *information, void *context) {
-	if (launch.active && pthread_equal(device_thread, pthread_self()))
-		fault(CUDA_ERROR_ILLEGAL_ADDRESS, "illegal address %p", information->si_addr);
-	if (previous.sa_flags & SA_SIGINFO) previous.sa_sigaction(number, information, context);
-	else { sigaction(SIGSEGV, &previous, nullptr); raise(number); }
-}
-
-static void catch_signals() {
-	struct sigaction action = {};
-	action.sa_sigaction = on_signal;
-	action.sa_flags = SA_SIGINFO | SA_ONSTACK | SA_NODEFER;
-	sigaction(SIGSEGV, &action, &previous);
-}
-
 int run(void (*kernel)(void **), void **parameters, Index grid, Index size, size_t dynamic_bytes) {
 	block.size = size, block.grid = grid;
 	block.threads = size.x * size.y * size.z;
@@ -228,15 +209,12 @@ int run(void (*kernel)(void **), void **parameters, Index grid, Index size, size
 	warps.resize((block.threads + 31) / 32);
 	set_dynamic(dynamic_bytes);
 	launch = {kernel, parameters, nullptr, true, CUDA_SUCCESS};
-	device_thread = pthread_self();
-	catch_signals();
 	size_t blocks = (size_t)grid.x * grid.y * grid.z, first = pick(blocks);
 	for (size_t i = 0; i < blocks && launch.code == CUDA_SUCCESS; i++) {
 		size_t b = (first + i) % blocks;
 		block.index = {unsigned(b % grid.x), unsigned(b / grid.x % grid.y), unsigned(b / ((size_t)grid.x * grid.y))};
 		run_block();
 	}
-	sigaction(SIGSEGV, &previous, nullptr);
 	launch.active = false;
 	return launch.code;
 }

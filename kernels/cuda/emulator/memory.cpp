@@ -1,4 +1,5 @@
-// Allocations: filled with NaN, in front of a page that faults.
+// Allocations: filled with NaN, in front of a page that faults where the host
+// itself goes too far.
 #include <sys/mman.h>
 
 #include <cstring>
