@@ -12,19 +12,19 @@ import (
 
 	"github.com/klauspost/compress/zstd"
 	"github.com/stretchr/testify/require"
+
+	"sluice/model/hub"
 )
 
 var rewrite = flag.Bool("rewrite", false, "write the PTX that the sources give")
 
 // toolchain reports whether the compilers are installed, or may be: CI has to have them.
 func toolchain() bool {
-	cache, err := os.UserCacheDir()
-	folder := filepath.Join(cache, "sluice")
-	if set := os.Getenv("SLUICE_CACHE"); set != "" {
-		folder, err = set, nil
+	cache, err := hub.CacheDir()
+	if err == nil {
+		_, err = os.Stat(filepath.Join(cache, "cuda", "ready"))
 	}
-	_, missing := os.Stat(filepath.Join(folder, "cuda", "ready"))
-	return err == nil && missing == nil || os.Getenv("SLUICE_REQUIRE_ALL") == "1"
+	return err == nil || os.Getenv("SLUICE_REQUIRE_ALL") == "1"
 }
 
 // compile returns the modules that the sources give, or skips where there is no toolchain.

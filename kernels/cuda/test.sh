@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Tests the CUDA path on the emulated device, and ends with a line of counts.
-# Arguments go to go test.
+# Arguments go to go test. Its cache knows nothing of the emulated device: -count=1.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 if ! make --silent -C kernels/cuda; then
@@ -15,7 +15,7 @@ go vet -tags cuda ./kernels/cuda/... ./gpu/cuda/...
 log=$(mktemp)
 trap 'rm -f "$log"' EXIT
 status=0
-go test -tags cuda -v "$@" ./kernels/cuda/... ./gpu/cuda/... >"$log" 2>&1 || status=$?
+go test -tags cuda -count=1 -v "$@" ./kernels/cuda/... ./gpu/cuda/... >"$log" 2>&1 || status=$?
 if [ $status != 0 ]; then
 	grep -vE '^ *(=== |--- (PASS|SKIP))' "$log" >&2
 	echo "CUDA_EMULATOR_SEED=$CUDA_EMULATOR_SEED gives the same again" >&2

@@ -35,7 +35,7 @@ type product struct {
 	rows, in, out        int
 	x, w, bias, residual []float32
 	activation           model.Activation
-	want, magnitude      []float32
+	want                 []float32
 }
 
 func (b *bench) product(rows, in, out int, a model.Activation, residual bool, round bool) *product {

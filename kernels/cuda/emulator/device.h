@@ -11,6 +11,7 @@ namespace emulator {
 
 // Settings come from the environment, CUDA_EMULATOR_SEED and so on.
 size_t setting(const char *name, size_t otherwise);
+int devices(), compute(), version(), shared_limit();
 
 // Chance: everything that a real device leaves open is decided by the seed.
 size_t pick(size_t n);                      // 0 … n−1

@@ -1,75 +1,18 @@
-// The driver's interface, as far as the worker uses it.
+// The driver's interface, as far as Sluice and gorgonia.org/cu use it.
 #include <cuda.h>
 
-#include <cstdarg>
+#include <algorithm>
 #include <cstdio>
-#include <cstdlib>
 #include <cstring>
 #include <map>
 #include <mutex>
-#include <random>
-#include <regex>
-#include <string>
 #include <vector>
 
 #include "device.h"
+#include "module.h"
 #include "stream.h"
 
 namespace emulator {
-
-size_t setting(const char *name, size_t otherwise) {
-	const char *value = getenv(name);
-	return value && *value ? strtoull(value, nullptr, 0) : otherwise;
-}
-
-static std::mt19937_64 &chance() {
-	static std::mt19937_64 generator(setting("CUDA_EMULATOR_SEED", 1));
-	return generator;
-}
-
-size_t pick(size_t n) { return n > 1 ? chance()() % n : 0; }
-
-void permute(unsigned *order, unsigned n) {
-	for (unsigned i = 0; i < n; i++) {
-		size_t j = pick(i + 1);
-		order[i] = order[j], order[j] = i;
-	}
-}
-
-static int first_code;
-static std::string first_text, running_name;
-
-void report(int code, const char *format, ...) {
-	if (first_code) return;
-	char what[768];
-	va_list arguments;
-	va_start(arguments, format);
-	vsnprintf(what, sizeof what, format, arguments);
-	va_end(arguments);
-	first_code = code, first_text = running_name + ": " + what;
-	fprintf(stderr, "emulated CUDA device: %s\n", first_text.c_str());
-}
-
-CUresult sticky() { return (CUresult)first_code; }
-
-static std::map<std::string, Kernel> &kernels() {
-	static std::map<std::string, Kernel> all;
-	return all;
-}
-
-void enlist(const Kernel &kernel) { kernels()[kernel.name] = kernel; }
-
-constexpr size_t static_limit = 48 << 10; // of shared memory, without asking
-
-struct Function {
-	const Kernel *kernel;
-	int max_threads, static_bytes;
-	int dynamic_bytes; // allowed
-};
-
-struct Module {
-	std::map<std::string, Function> functions;
-};
 
 struct Context {
 	CUdevice device;
@@ -83,124 +26,22 @@ static std::recursive_mutex &lock() {
 	return *mutex;
 }
 
-static int devices() { return setting("CUDA_EMULATOR_DEVICES", 1); }
-static int compute() { return setting("CUDA_EMULATOR_COMPUTE", 90); }
-static int version() { return setting("CUDA_EMULATOR_VERSION", 12000); }
-
-// shared_limit is what a block can ask for, as devices of that capability have it.
-static int shared_limit() { return compute() == 90 ? int(dynamic_limit) : compute() == 80 ? 163 << 10 : 99 << 10; }
-
-// newest is the version of PTX that a driver reads, in tenths.
-static int newest() { return version() >= 13000 ? 90 : version() >= 12000 ? 80 + version() % 1000 / 10 : 70 + version() % 1000 / 10; }
-
-// sizes reads the bytes of an entry's parameters.
-static std::vector<size_t> sizes(const std::string &list) {
-	static const std::regex one(R"(\.param (?:\.align \d+ )?\.[a-z](\d+)[^,\[]*(?:\[(\d+)\])?)");
-	std::vector<size_t> found;
-	for (std::sregex_iterator p(list.begin(), list.end(), one), end; p != end; ++p)
-		found.push_back(std::stoul((*p)[1]) / 8 * ((*p)[2].matched ? std::stoul((*p)[2]) : 1));
-	return found;
-}
-
-static int number(const std::string &text, const std::regex &pattern, int otherwise) {
-	std::smatch match;
-	return std::regex_search(text, match, pattern) ? std::stoi(match[1]) : otherwise;
-}
-
-static int shared_bytes(const std::string &body) {
-	static const std::regex one(R"(\n\s*\.shared [^\n]*\.[a-z](\d+) [^\n\[]*\[(\d+)\])");
-	int total = 0;
-	for (std::sregex_iterator p(body.begin(), body.end(), one), end; p != end; ++p) total += std::stoi((*p)[1]) / 8 * std::stoi((*p)[2]);
-	return total;
-}
-
-// entry adds one kernel; its parameters must be those that the host's version has.
-static CUresult entry(Module &module, const std::string &name, const std::string &list, const std::string &body) {
-	auto kernel = kernels().find(name);
-	if (kernel == kernels().end()) return CUDA_SUCCESS; // PTX of others: its functions are not found
-	if (sizes(list) != kernel->second.sizes) {
-		fprintf(stderr, "emulated CUDA device: the parameters of %s differ between PTX and source\n", name.c_str());
-		return CUDA_ERROR_INVALID_PTX;
-	}
-	static const std::regex threads(R"(\.maxntid (\d+))");
-	int shared = shared_bytes(body);
-	module.functions[name] = {&kernel->second, number(body, threads, 1024), shared, int(static_limit) - shared};
-	return shared > (int)static_limit ? CUDA_ERROR_INVALID_PTX : CUDA_SUCCESS;
-}
-
-static CUresult suitable(const std::string &ptx) {
-	std::smatch match;
-	if (!std::regex_search(ptx, match, std::regex(R"(\.version (\d+)\.(\d+))"))) return CUDA_ERROR_INVALID_PTX;
-	if (std::stoi(match[1]) * 10 + std::stoi(match[2]) > newest()) return CUDA_ERROR_UNSUPPORTED_PTX_VERSION;
-	if (!std::regex_search(ptx, match, std::regex(R"(\.target sm_(\d+)(a?))"))) return CUDA_ERROR_INVALID_PTX;
-	int target = std::stoi(match[1]);
-	return match[2].length() ? (target == compute() ? CUDA_SUCCESS : CUDA_ERROR_NO_BINARY_FOR_GPU)
-	                         : (target <= compute() ? CUDA_SUCCESS : CUDA_ERROR_NO_BINARY_FOR_GPU);
-}
-
-static CUresult load(Module &module, const std::string &ptx) {
-	if (CUresult r = suitable(ptx)) return r;
-	const std::string mark = ".entry ";
-	for (size_t at = ptx.find(mark); at != std::string::npos;) {
-		size_t name = at + mark.size(), open = ptx.find('(', name), close = ptx.find(')', open), next = ptx.find(mark, name);
-		if (close == std::string::npos) return CUDA_ERROR_INVALID_PTX;
-		CUresult r = entry(module, ptx.substr(name, open - name), ptx.substr(open, close - open), ptx.substr(close, next - close));
-		if (r) return r;
-		at = next;
-	}
-	return CUDA_SUCCESS;
-}
-
-struct Grid {
-	Index blocks, threads;
-	size_t dynamic_bytes;
-};
-
-static bool launchable(const Function &f, const Grid &g) {
-	size_t threads = (size_t)g.threads.x * g.threads.y * g.threads.z;
-	return g.blocks.x && g.blocks.y && g.blocks.z && threads && threads <= (size_t)f.max_threads && g.blocks.x < 1u << 31 &&
-	       g.blocks.y < 1u << 16 && g.blocks.z < 1u << 16 && g.dynamic_bytes <= (size_t)f.dynamic_bytes;
-}
-
-// The running kernel's parameters lie here, where kernels may read.
-alignas(64) static char parameter_space[4096];
-static void *parameter_pointers[256];
-
-// start copies the parameters, as the caller's may change at once.
-static CUresult start(CUstream stream, Function *f, const Grid &grid, void **parameters) {
-	if (!launchable(*f, grid)) return CUDA_ERROR_INVALID_VALUE;
-	std::vector<char> values;
-	std::vector<size_t> offsets;
-	for (size_t i = 0; i < f->kernel->sizes.size(); i++) {
-		values.resize((values.size() + 63) / 64 * 64);
-		offsets.push_back(values.size());
-		values.insert(values.end(), (char *)parameters[i], (char *)parameters[i] + f->kernel->sizes[i]);
-	}
-	if (values.size() > sizeof parameter_space) return CUDA_ERROR_INVALID_VALUE;
-	return enqueue((Stream *)stream, [f, grid, values, offsets] {
-		memcpy(parameter_space, values.data(), values.size());
-		for (size_t i = 0; i < offsets.size(); i++) parameter_pointers[i] = parameter_space + offsets[i];
-		running_name = f->kernel->name;
-		return run(f->kernel->call, parameter_pointers, grid.blocks, grid.threads, grid.dynamic_bytes);
-	});
-}
-
 // copy moves bytes in a stream. Pageable memory of the host is read or written before the call returns.
-static CUresult copy(CUstream stream, void *to, const void *from, size_t bytes, bool wait) {
-	CUresult r = enqueue((Stream *)stream, [to, from, bytes] {
+static CUresult copy(Stream *stream, void *to, const void *from, size_t bytes, bool wait) {
+	CUresult r = enqueue(stream, [to, from, bytes] {
 		memcpy(to, from, bytes);
 		return CUDA_SUCCESS;
 	});
-	return r || !wait ? r : wait_stream((Stream *)stream);
+	return r || !wait ? r : wait_stream(stream);
 }
 
-template <class T> static CUresult fill(CUstream stream, CUdeviceptr to, T value, size_t count, bool wait) {
+template <class T> static CUresult fill(Stream *stream, CUdeviceptr to, T value, size_t count, bool wait) {
 	if (!on_device(to, count * sizeof(T)) || to % sizeof(T)) return CUDA_ERROR_INVALID_VALUE;
-	CUresult r = enqueue((Stream *)stream, [=] {
+	CUresult r = enqueue(stream, [=] {
 		std::fill_n((T *)to, count, value);
 		return CUDA_SUCCESS;
 	});
-	return r || !wait ? r : wait_stream((Stream *)stream);
+	return r || !wait ? r : wait_stream(stream);
 }
 
 static Context *current() { return contexts.empty() ? nullptr : contexts.back(); }
@@ -236,7 +77,7 @@ API cuGetErrorName(CUresult code, const char **name) {
 // The text of a fault says what the kernel did, which a real driver cannot.
 API cuGetErrorString(CUresult code, const char **text) {
 	std::lock_guard<std::recursive_mutex> guard(lock());
-	if (code && code == sticky()) return *text = first_text.c_str(), CUDA_SUCCESS;
+	if (code && code == sticky()) return *text = sticky_text(), CUDA_SUCCESS;
 	return cuGetErrorName(code, text);
 }
 
@@ -355,15 +196,15 @@ API cuMemGetAddressRange_v2(CUdeviceptr *base, size_t *bytes, CUdeviceptr p) {
 
 API cuMemcpyHtoDAsync_v2(CUdeviceptr to, const void *from, size_t n, CUstream s) {
 	ENTER;
-	return on_device(to, n) ? copy(s, (void *)to, from, n, !pinned(from, n)) : CUDA_ERROR_INVALID_VALUE;
+	return on_device(to, n) ? copy((Stream *)s, (void *)to, from, n, !pinned(from, n)) : CUDA_ERROR_INVALID_VALUE;
 }
 API cuMemcpyDtoHAsync_v2(void *to, CUdeviceptr from, size_t n, CUstream s) {
 	ENTER;
-	return on_device(from, n) ? copy(s, to, (void *)from, n, !pinned(to, n)) : CUDA_ERROR_INVALID_VALUE;
+	return on_device(from, n) ? copy((Stream *)s, to, (void *)from, n, !pinned(to, n)) : CUDA_ERROR_INVALID_VALUE;
 }
 API cuMemcpyDtoDAsync_v2(CUdeviceptr to, CUdeviceptr from, size_t n, CUstream s) {
 	ENTER;
-	return on_device(to, n) && on_device(from, n) ? copy(s, (void *)to, (void *)from, n, false) : CUDA_ERROR_INVALID_VALUE;
+	return on_device(to, n) && on_device(from, n) ? copy((Stream *)s, (void *)to, (void *)from, n, false) : CUDA_ERROR_INVALID_VALUE;
 }
 API cuMemcpyHtoD_v2(CUdeviceptr to, const void *from, size_t n) {
 	ENTER;
@@ -384,11 +225,11 @@ API cuMemsetD32_v2(CUdeviceptr to, unsigned v, size_t n) {
 }
 API cuMemsetD8Async(CUdeviceptr to, unsigned char v, size_t n, CUstream s) {
 	ENTER;
-	return fill(s, to, v, n, false);
+	return fill((Stream *)s, to, v, n, false);
 }
 API cuMemsetD32Async(CUdeviceptr to, unsigned v, size_t n, CUstream s) {
 	ENTER;
-	return fill(s, to, v, n, false);
+	return fill((Stream *)s, to, v, n, false);
 }
 
 API cuStreamCreateWithPriority(CUstream *s, unsigned flags, int priority) {
@@ -498,7 +339,7 @@ API cuLaunchKernel(CUfunction f, unsigned gx, unsigned gy, unsigned gz, unsigned
 	ENTER;
 	if (!f) return CUDA_ERROR_INVALID_HANDLE;
 	if (extra) return CUDA_ERROR_NOT_SUPPORTED;
-	return start(s, (Function *)f, {{gx, gy, gz}, {bx, by, bz}, shared}, parameters);
+	return start((Stream *)s, (Function *)f, {{gx, gy, gz}, {bx, by, bz}, shared}, parameters);
 }
 // Attributes of a launch that only change when it begins are no matter here.
 API cuLaunchKernelEx(const CUlaunchConfig *c, CUfunction f, void **parameters, void **extra) {

@@ -44,7 +44,7 @@ fiber_switch:
 
 // The running launch.
 static struct {
-	void (*kernel)(void **);
+	const Kernel *kernel;
 	void **parameters;
 	void *scheduler; // stack pointer of run_block
 	bool active;
@@ -64,7 +64,7 @@ void fault(int code, const char *format, ...) {
 	va_start(arguments, format);
 	vsnprintf(what, sizeof what, format, arguments);
 	va_end(arguments);
-	report(code, "%s; block (%u,%u,%u), thread (%u,%u,%u)", what, block.index.x, block.index.y, block.index.z,
+	report(code, "%s: %s; block (%u,%u,%u), thread (%u,%u,%u)", launch.kernel->name, what, block.index.x, block.index.y, block.index.z,
 	       thread->index.x, thread->index.y, thread->index.z);
 	launch.code = code;
 	void *abandoned;
@@ -146,7 +146,7 @@ static void leave() {
 }
 
 static void fiber_main() {
-	launch.kernel(launch.parameters);
+	launch.kernel->call(launch.parameters);
 	leave();
 }
 
@@ -202,13 +202,13 @@ static void run_block() {
 	fiber_switch(&launch.scheduler, thread->stack_pointer);
 }
 
-int run(void (*kernel)(void **), void **parameters, Index grid, Index size, size_t dynamic_bytes) {
+int run(const Kernel &kernel, void **parameters, Index grid, Index size, size_t dynamic_bytes) {
 	block.size = size, block.grid = grid;
 	block.threads = size.x * size.y * size.z;
 	if (threads.size() < block.threads) threads.resize(block.threads);
 	warps.resize((block.threads + 31) / 32);
 	set_dynamic(dynamic_bytes);
-	launch = {kernel, parameters, nullptr, true, CUDA_SUCCESS};
+	launch = {&kernel, parameters, nullptr, true, CUDA_SUCCESS};
 	size_t blocks = (size_t)grid.x * grid.y * grid.z, first = pick(blocks);
 	for (size_t i = 0; i < blocks && launch.code == CUDA_SUCCESS; i++) {
 		size_t b = (first + i) % blocks;

@@ -74,8 +74,16 @@ alignas(1024) extern char dynamic_shared[dynamic_limit];
 void block_barrier(int line);
 void warp_barrier(unsigned mask, int line, bool orders_memory);
 
-// Fibers of a launch, block by block, in an order of the seed. Returns a code of the driver.
-int run(void (*kernel)(void **), void **parameters, Index grid, Index block, size_t dynamic_bytes);
+// A kernel makes itself known while the library is loaded.
+struct Kernel {
+	const char *name;
+	void (*call)(void **);
+	std::vector<size_t> sizes; // of its parameters
+};
+void enlist(const Kernel &kernel);
+
+// run does a launch, block by block, in an order of the seed. Returns a code of the driver.
+int run(const Kernel &kernel, void **parameters, Index grid, Index block, size_t dynamic_bytes);
 
 // fault ends the running kernel.
 [[noreturn]] void fault(int code, const char *format, ...) __attribute__((format(printf, 2, 3)));
@@ -84,13 +92,5 @@ bool running();
 // access is called for every read and write of memory.
 enum class Kind : uint8_t { read, write, atomic };
 void access(const void *address, size_t size, Kind kind, const void *caller);
-
-// A kernel makes itself known while the library is loaded.
-struct Kernel {
-	const char *name;
-	void (*call)(void **);
-	std::vector<size_t> sizes; // of its parameters
-};
-void enlist(const Kernel &kernel);
 
 } // namespace emulator

@@ -166,8 +166,8 @@ static float operand(uint64_t descriptor, int row, int k, int line) {
 	return bfloat(bits);
 }
 
-// compute does a thread's part of a product: two rows, and two columns of every eight.
-static void compute(const Product &p) {
+// finish does a thread's part of a product: two rows, and two columns of every eight.
+static void finish(const Product &p) {
 	int row = thread->number / 32 % 4 * 16 + thread->lane / 4, pair = thread->lane % 4 * 2;
 	float a[2][16];
 	for (int i = 0; i < 2; i++)
@@ -190,7 +190,7 @@ void products_commit() { thread->product_group++; }
 void products_wait(unsigned groups) {
 	auto &products = thread->products;
 	auto done = std::find_if(products.begin(), products.end(), [&](const Product &p) { return p.group + groups >= thread->product_group; });
-	std::for_each(products.begin(), done, compute);
+	std::for_each(products.begin(), done, finish);
 	products.erase(products.begin(), done);
 }
 
