@@ -5,7 +5,6 @@
 #include <cstdint>
 
 typedef uint16_t bf16; // bits of a bfloat16
-typedef uint16_t f16;  // bits of an IEEE half
 
 constexpr unsigned whole_warp = 0xffffffffu;
 
@@ -14,7 +13,6 @@ extern __shared__ __align__(1024) unsigned char dynamic_shared[];
 #define DYNAMIC_SHARED(type, name) type *name = (type *)dynamic_shared
 #endif
 
-__device__ __forceinline__ float from_bf16(bf16 v) { return __uint_as_float((unsigned)v << 16); }
 __device__ __forceinline__ float low_bf16(uint32_t pair) { return __uint_as_float(pair << 16); }
 __device__ __forceinline__ float high_bf16(uint32_t pair) { return __uint_as_float(pair & 0xffff0000u); }
 
@@ -33,15 +31,8 @@ __device__ __forceinline__ uint32_t pack_bf16(float a, float b) {
 #endif
 }
 
-__device__ __forceinline__ bf16 to_bf16(float v) { return (bf16)pack_bf16(v, 0); }
-
 __device__ __forceinline__ float warp_sum(float v) {
 	for (int step = 16; step > 0; step /= 2) v += __shfl_xor_sync(whole_warp, v, step);
-	return v;
-}
-
-__device__ __forceinline__ float warp_max(float v) {
-	for (int step = 16; step > 0; step /= 2) v = fmaxf(v, __shfl_xor_sync(whole_warp, v, step));
 	return v;
 }
 

@@ -12,11 +12,9 @@
 
 #define __global__
 #define __device__
-#define __host__
 #define __forceinline__ inline __attribute__((always_inline))
 #define __restrict__
 #define __launch_bounds__(...)
-#define __constant__ static const
 #define __align__(n) __attribute__((aligned(n)))
 // Only in a kernel itself, not in a template: all of it is one section of the library.
 #define __shared__ static __attribute__((section("device_shared")))
@@ -69,7 +67,6 @@ template <class T> T shuffle(unsigned mask, T value, unsigned source, int line) 
 #define blockIdx (emulator::block_index())
 #define blockDim (emulator::block_size())
 #define gridDim (emulator::grid_size())
-constexpr int warpSize = 32;
 
 inline void __syncthreads(int line = __builtin_LINE()) { emulator::block_barrier(line); }
 inline void __syncwarp(unsigned mask = ~0u, int line = __builtin_LINE()) { emulator::warp_barrier(mask, line, true); }
@@ -80,42 +77,22 @@ template <class T> T __shfl_sync(unsigned mask, T v, int source, int line = __bu
 template <class T> T __shfl_xor_sync(unsigned mask, T v, int x, int line = __builtin_LINE()) {
 	return emulator::shuffle(mask, v, emulator::lane() ^ x, line);
 }
-template <class T> T __shfl_up_sync(unsigned mask, T v, unsigned delta, int line = __builtin_LINE()) {
-	return emulator::shuffle(mask, v, emulator::lane() >= delta ? emulator::lane() - delta : emulator::lane(), line);
-}
-template <class T> T __shfl_down_sync(unsigned mask, T v, unsigned delta, int line = __builtin_LINE()) {
-	return emulator::shuffle(mask, v, emulator::lane() + delta < 32 ? emulator::lane() + delta : emulator::lane(), line);
-}
-inline unsigned __ballot_sync(unsigned mask, bool predicate, int line = __builtin_LINE()) {
-	unsigned votes = predicate ? 1u << emulator::lane() : 0;
-	for (int step = 16; step; step /= 2) votes |= __shfl_xor_sync(mask, votes, step, line);
-	return votes;
-}
 
 template <class T> T atomicAdd(T *address, T v) { return emulator::atomically(address, [v](T old) { return old + v; }); }
 template <class T> T atomicMax(T *address, T v) { return emulator::atomically(address, [v](T old) { return old < v ? v : old; }); }
 
-struct alignas(8) uint2 { unsigned x, y; };
-struct alignas(8) int2 { int x, y; };
 struct alignas(8) float2 { float x, y; };
 struct alignas(16) uint4 { unsigned x, y, z, w; };
-struct alignas(16) float4 { float x, y, z, w; };
-inline uint2 make_uint2(unsigned x, unsigned y) { return {x, y}; }
 inline float2 make_float2(float x, float y) { return {x, y}; }
-inline uint4 make_uint4(unsigned x, unsigned y, unsigned z, unsigned w) { return {x, y, z, w}; }
 
 inline int __popc(unsigned x) { return __builtin_popcount(x); }
-inline int __popcll(unsigned long long x) { return __builtin_popcountll(x); }
-inline int __ffs(int x) { return __builtin_ffs(x); }
 inline float __int_as_float(int x) { float f; memcpy(&f, &x, 4); return f; }
 inline float __uint_as_float(unsigned x) { float f; memcpy(&f, &x, 4); return f; }
 inline int __float_as_int(float f) { int x; memcpy(&x, &f, 4); return x; }
 inline unsigned __float_as_uint(float f) { unsigned x; memcpy(&x, &f, 4); return x; }
 inline float rsqrtf(float x) { return 1 / sqrtf(x); }
 inline float __expf(float x) { return expf(x); }
-inline float __fdividef(float a, float b) { return a / b; }
 template <class T> T min(T a, T b) { return b < a ? b : a; }
-template <class T> T max(T a, T b) { return a < b ? b : a; }
 
 // ENLIST makes a kernel known to the emulator under its name.
 namespace emulator {
