@@ -1,5 +1,5 @@
 # Two commands do everything on a fresh machine: `make run` and `make test`.
-.PHONY: run test clients peers bench bench-peers lint build clean help vulncheck cross gorgonia-cuda
+.PHONY: run test cuda-test clients peers bench bench-peers lint build clean help vulncheck cross gorgonia-cuda
 
 GO    ?= go
 CACHE ?= $(if $(SLUICE_CACHE),$(SLUICE_CACHE),$(HOME)/.cache/sluice)
@@ -30,6 +30,10 @@ test: build ## Every test, unit and integration, then the race detector (many mi
 	@$(MAKE) --no-print-directory clients || echo "without Python the published clients are not tested" >&2
 	$(GO) test -timeout 20m ./...
 	$(GO) test -race -short -timeout 20m $(RACED)
+	@$(MAKE) --no-print-directory cuda-test
+
+cuda-test: ## The CUDA path on an emulated device (needs g++ and Python, no GPU)
+	@kernels/cuda/test.sh
 
 # What has concurrency worth racing; the engine's arithmetic is too slow under -race.
 RACED = ./filter/... ./store/... ./index/... ./ingest/... ./retrieve/... ./server/... ./client/...

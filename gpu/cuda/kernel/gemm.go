@@ -1,0 +1,77 @@
+//go:build cuda
+
+package kernel
+
+import (
+	"fmt"
+
+	"gorgonia.org/cu"
+
+	"sluice/gpu/cuda/driver"
+	"sluice/model"
+)
+
+// Activation is the kernels' number of a function between two matrices.
+type Activation int
+
+var activations = []model.Activation{model.Identity, model.GELU, model.GELUTanh, model.SiLU, model.ReLU, model.Tanh}
+
+// ActivationOf finds a model's.
+func ActivationOf(a model.Activation) (Activation, error) {
+	for i, known := range activations {
+		if a == known {
+			return Activation(i), nil
+		}
+	}
+	return 0, fmt.Errorf("kernel: %w: activation %q", model.ErrUnsupported, a)
+}
+
+// Dense is an affine map and what follows it: activation(x·Weightᵀ + Bias).
+// Weight is Out × In, of bfloat16 for Multiply, where In is a multiple of 8
+// and Out is even; of float32 for MultiplyF32. Bias is float32.
+type Dense struct {
+	Weight, Bias cu.DevicePtr
+	In, Out      int
+	Activation   Activation
+}
+
+// variant is a kernel for a product, the tile of y that a block has, and what
+// it takes: threads, and bytes of dynamic shared memory.
+type variant struct {
+	name            string
+	rows, columns   int
+	threads, shared int
+}
+
+// variants are those for few rows and for many, by compute capability: within
+// one they sum in the same order, so that a batch's size changes no bit.
+var (
+	variants80 = [2]variant{{"gemm_2", 32, 64, 128, 48 << 10}, {"gemm_1", 128, 128, 256, 48 << 10}}
+	variants90 = [2]variant{{"gemm_4", 64, 64, 128, 80 << 10}, {"gemm_3", 128, 128, 256, 96 << 10}}
+	float32s   = variant{"gemm_f32", 64, 64, 256, 0}
+)
+
+// fewRows is where the tiles for few rows win: a grid of the large ones would
+// leave most of a device idle. To be measured on a device.
+const fewRows = 512
+
+// Multiply sets y to d of x, plus residual if that is not 0; x is rows × In, y
+// and residual are rows × Out, of bfloat16.
+func (s *Set) Multiply(in cu.Stream, y, x, residual cu.DevicePtr, d Dense, rows int) error {
+	if rows < fewRows {
+		return s.multiply(s.products[0], in, y, x, residual, d, rows)
+	}
+	return s.multiply(s.products[1], in, y, x, residual, d, rows)
+}
+
+// MultiplyF32 is the same in float32, for any shape.
+func (s *Set) MultiplyF32(in cu.Stream, y, x, residual cu.DevicePtr, d Dense, rows int) error {
+	return s.multiply(float32s, in, y, x, residual, d, rows)
+}
+
+func (s *Set) multiply(v variant, in cu.Stream, y, x, residual cu.DevicePtr, d Dense, rows int) error {
+	grid, block := driver.Size{X: ceil(d.Out, v.columns), Y: ceil(rows, v.rows)}, driver.Size{X: uint32(v.threads)}
+	return driver.Launch(s.functions[v.name], in, grid, block, v.shared,
+		uint64(y), uint64(x), uint64(d.Weight), uint64(d.Bias), uint64(residual),
+		driver.Int(int(d.Activation)), driver.Int(rows), driver.Int(d.Out), driver.Int(d.In))
+}

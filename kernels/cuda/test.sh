@@ -1,0 +1,25 @@
+#!/usr/bin/env bash
+# Tests the CUDA path on the emulated device, and ends with a line of counts.
+# Arguments go to go test. Its cache knows nothing of the emulated device: -count=1.
+set -euo pipefail
+cd "$(dirname "$0")/../.."
+if ! make --silent -C kernels/cuda; then
+	echo "SKIPPED: the CUDA path is not tested: it needs g++, and Python to install kernels/cuda/toolchain.txt" >&2
+	[ "${SLUICE_REQUIRE_ALL:-}" != 1 ]
+	exit
+fi
+out=$PWD/bin/cuda
+export CGO_ENABLED=1 CGO_CFLAGS="-O2 -I$out/include" CGO_LDFLAGS="-L$out" CUDA_DRIVER_LIBRARY=$out/libcuda.so.1
+export CUDA_EMULATOR_SEED=${CUDA_EMULATOR_SEED:-$RANDOM}
+go vet -tags cuda ./kernels/cuda/... ./gpu/cuda/...
+log=$(mktemp)
+trap 'rm -f "$log"' EXIT
+status=0
+go test -tags cuda -count=1 -v "$@" ./kernels/cuda/... ./gpu/cuda/... >"$log" 2>&1 || status=$?
+if [ $status != 0 ]; then
+	grep -vE '^ *(=== |--- (PASS|SKIP))' "$log" >&2
+	echo "CUDA_EMULATOR_SEED=$CUDA_EMULATOR_SEED gives the same again" >&2
+fi
+awk '/^ *--- PASS/ { p++ } /^ *--- FAIL/ { f++ } /^ *--- SKIP/ { s++ }
+	END { printf "cuda-test: %d passed, %d failed, %d skipped\n", p, f, s }' "$log"
+exit $status
