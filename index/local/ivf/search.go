@@ -128,8 +128,8 @@ const (
 	// more than that of the k-th row found and reach, or what of it remains
 	// where fewer rows are allowed: reach + fewer·log₁₀(allowed share). Chosen on
 	// sentence vectors for a recall of .99 of ten rows.
-	reach, fewer = 0.145, 0.13
-	mostLists    = 12 // squared, over the lists and the allowed share: see most
+	reach, fewer = 0.145, 0.12
+	mostLists    = 16 // squared, over the lists and the allowed share: see most
 
 	// Scanning a block costs about as much as scoring so many rows.
 	rowsPerBlock = 2
