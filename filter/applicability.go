@@ -32,7 +32,8 @@ func (a Applicability) Never() bool {
 
 func (a Applicability) dated() bool { return !a.ValidFrom.IsZero() || !a.ValidUntil.IsZero() }
 
-// Within returns the documents of the set that apply within the scope.
+// Within returns the documents of the set that apply within the scope. If all
+// do it is s itself, by which an index knows that it has met the Set before.
 func (v *View) Within(s Set, scope Scope) Set {
 	within := s.And(Set{v.present})
 	if !scope.AnyRegion {
@@ -40,6 +41,9 @@ func (v *View) Within(s Set, scope Scope) Set {
 	}
 	if !scope.AnyTime {
 		within = within.AndNot(Set{v.invalidAt(scope.AsOf)})
+	}
+	if within.Len() == s.Len() {
+		return s
 	}
 	return within
 }

@@ -272,6 +272,21 @@ func TestFullContainers(t *testing.T) {
 	}
 }
 
+// A scope that excludes nothing leaves the Set itself: indexes remember Sets.
+func TestScopesThatExcludeNothing(t *testing.T) {
+	view := filter.NewView("acme", starter(t)).Apply([]filter.Change{{Access: readersOf(filter.User("u0"))}, {Ordinal: 1, Access: filter.Access{
+		Readers:       filter.Readers{List: []filter.Reader{filter.User("u0")}},
+		Applicability: filter.Applicability{ValidUntil: epoch},
+	}}})
+	set, err := view.Resolve(filter.Principal{Tenant: "acme", Subject: "u0"})
+	require.NoError(t, err)
+	again, err := view.Resolve(filter.Principal{Tenant: "acme", Subject: "u0"})
+	require.NoError(t, err)
+	before := filter.Scope{AsOf: epoch.Add(-time.Hour)}
+	require.True(t, view.Within(set, before) == view.Within(again, before))
+	require.Equal(t, 1, view.Within(set, filter.Scope{AsOf: epoch}).Len())
+}
+
 // TestCallerKeepsSlices changes the access row after Apply: the View has its own.
 func TestCallerKeepsSlices(t *testing.T) {
 	readers := []filter.Reader{filter.User("u0")}

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"cmp"
 	"context"
 
 	"github.com/valyala/fasthttp"
@@ -16,19 +17,14 @@ import (
 func (q *request) audited(ctx context.Context, r audit.Record, do func() (epoch uint64, err error)) error {
 	r.Request, r.Tenant, r.Subject = q.id, q.who.Principal.Tenant, q.who.Principal.Subject
 	r.Principal = audit.Digest(q.who.Principal)
-	r.Stage = audit.Begin
-	if err := q.s.audit.Administrative(ctx, r); err != nil {
-		return err
-	}
-	epoch, err := do()
-	r.Stage, r.Epoch, r.Status = audit.End, epoch, fasthttp.StatusOK
-	if err != nil {
-		r.Status = failureOf(err).status
-	}
-	if unwritten := q.s.audit.Administrative(context.WithoutCancel(ctx), r); unwritten != nil {
-		q.s.log.Error("the end of an action is not in the audit log", "request", q.id, "error", unwritten)
-	}
-	return err
+	var failed error
+	refused := q.s.audit.Administrative(ctx, r, func() (epoch uint64, status int) {
+		if epoch, failed = do(); failed != nil {
+			return epoch, failureOf(failed).status
+		}
+		return epoch, fasthttp.StatusOK
+	})
+	return cmp.Or(refused, failed)
 }
 
 // auditSearch records a search that is answered.

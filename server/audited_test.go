@@ -53,7 +53,7 @@ func TestAuditedActions(t *testing.T) {
 	require.NoError(t, writer.Delete(ctx, "c", "k"))
 	require.Equal(t, 404, d.send("DELETE", "/v1/collections/c/documents/none", "", "Authorization", bearer("writer")).status)
 	require.Equal(t, 403, d.send("DELETE", "/v1/collections/c/documents/l", "", "Authorization", bearer("alice")).status)
-	require.NoError(t, log.Close())
+	log.Close()
 
 	content, err := os.ReadFile(filepath.Join(dir, "audit.ndjson"))
 	require.NoError(t, err)
@@ -88,7 +88,7 @@ func TestActionsWithoutAuditAreRefused(t *testing.T) {
 	for _, mode := range []string{audit.Refuse, audit.Continue} {
 		d, log, _ := audited(t, func(o *audit.Options) { o.Administration, o.Searches = mode, mode })
 		d.collection(text("k", "x"))
-		require.NoError(t, log.Close()) // from now on nothing can be written
+		log.Close() // from now on nothing can be written
 		write := d.send("POST", "/v1/collections/c/documents", line("new", "x"), "Authorization", bearer("writer"))
 		patch := d.send("PATCH", "/v1/collections/c/documents/k/access", `{"readers":[]}`, "Authorization", bearer("writer"))
 		search := d.send("POST", "/v1/collections/c/search", `{"query":"x"}`, "Authorization", bearer("alice"))

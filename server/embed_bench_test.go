@@ -75,7 +75,7 @@ func benchmarkEmbedding(b *testing.B, encoding string) {
 	b.ReportMetric(float64((cpuTime(b)-before).Microseconds())/float64(b.N), "CPU-µs/op")
 }
 
-// cpuTime is what this process has used: on a shared machine it says more than
+// cpuTime is what this process has used: beside other work it says more than
 // the clock.
 func cpuTime(b *testing.B) time.Duration {
 	var usage unix.Rusage

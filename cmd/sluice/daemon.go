@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"maps"
 	"net"
+	"net/http"
 	"os"
 	"path/filepath"
 	"slices"
@@ -128,20 +129,17 @@ func (d *daemon) loadPolicies(ctx context.Context) error {
 // setPolicies puts policies in force that are not those in force.
 func (d *daemon) setPolicies(ctx context.Context, policies *filter.Policies) error {
 	schema, files := policies.Source()
-	r := audit.Record{Stage: audit.Begin, Action: audit.LoadPolicies, Policies: fmt.Sprintf("%x", policies.Digest())}
-	if err := d.audit.Administrative(ctx, r); err != nil {
-		return err
-	}
-	epoch, _, err := d.store.SetPolicies(ctx, store.PolicySource{Schema: schema, Policies: files})
-	if err != nil {
-		return err
-	}
-	d.log.Info("policies in force", "files", len(files))
-	r.Stage, r.Epoch = audit.End, epoch
-	if err := d.audit.Administrative(ctx, r); err != nil {
-		d.log.Error("the end of an action is not in the audit log", "error", err)
-	}
-	return nil
+	r := audit.Record{Action: audit.LoadPolicies, Policies: fmt.Sprintf("%x", policies.Digest())}
+	var failed error
+	refused := d.audit.Administrative(ctx, r, func() (epoch uint64, status int) {
+		epoch, _, failed = d.store.SetPolicies(ctx, store.PolicySource{Schema: schema, Policies: files})
+		if failed != nil {
+			return 0, http.StatusInternalServerError
+		}
+		d.log.Info("policies in force", "files", len(files))
+		return epoch, http.StatusOK
+	})
+	return cmp.Or(refused, failed)
 }
 
 func (d *daemon) configuredPolicies() (*filter.Policies, error) {
@@ -329,7 +327,7 @@ func (d *daemon) close() error {
 	if d.embedder != nil {
 		errs = append(errs, d.embedder.Close(ctx))
 	}
-	errs = append(errs, d.audit.Close())
+	d.audit.Close()
 	if d.store != nil {
 		errs = append(errs, d.store.Close())
 	}

@@ -30,7 +30,7 @@ func benchBatch(sequences, length, vocabulary int) *gpu.Batch {
 	return &b
 }
 
-// cpuTime is what this process has used on all cores: on a shared machine it
+// cpuTime is what this process has used on all cores: beside other work it
 // says more than the clock.
 func cpuTime(b *testing.B) time.Duration {
 	var usage unix.Rusage
@@ -41,7 +41,7 @@ func cpuTime(b *testing.B) time.Duration {
 }
 
 // BenchmarkEmbed measures all-MiniLM-L6-v2 on one worker; it wants the model in
-// the cache. Where others use the machine, tokens per CPU second say more.
+// the cache. Beside other work, tokens per CPU second say more.
 func BenchmarkEmbed(b *testing.B) {
 	cache, err := hub.CacheDir()
 	if err != nil {

@@ -69,7 +69,7 @@ func TestMiniLMMeetsItsGoldens(t *testing.T) {
 }
 
 // BenchmarkEmbed is one sequence at a time, here and on the device for use, by
-// turns. Where others use the machine, tokens per CPU second say more.
+// turns. Beside other work, tokens per CPU second say more.
 func BenchmarkEmbed(b *testing.B) {
 	m := miniLM(b)
 	fast := cpu.New(m, 1)

@@ -3,11 +3,12 @@
 # Arguments go to go test. Its cache knows nothing of the emulated device: -count=1.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
-if ! make --silent -C kernels/cuda; then
+if ! command -v g++ >/dev/null || ! make --silent -C kernels/cuda toolchain; then
 	echo "SKIPPED: the CUDA path is not tested: it needs g++, and Python to install kernels/cuda/toolchain.txt" >&2
 	[ "${SLUICE_REQUIRE_ALL:-}" != 1 ]
 	exit
 fi
+make --silent -C kernels/cuda
 out=$PWD/bin/cuda
 export CGO_ENABLED=1 CGO_CFLAGS="-O2 -I$out/include" CGO_LDFLAGS="-L$out" CUDA_DRIVER_LIBRARY=$out/libcuda.so.1
 export CUDA_EMULATOR_SEED=${CUDA_EMULATOR_SEED:-$RANDOM}

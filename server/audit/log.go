@@ -80,9 +80,25 @@ func Open(o Options) (*Log, error) {
 	return l, nil
 }
 
-// Administrative records a step of an administrative action and returns when
-// the record is written. ErrUnwritten: the action is not to be done.
-func (l *Log) Administrative(ctx context.Context, r Record) error {
+// Administrative does an administrative action between two records of it. do
+// returns the epoch at which what it did holds, 0 if it did nothing, and the HTTP
+// status of the outcome. ErrUnwritten: the first record could not be written, and
+// nothing was done.
+func (l *Log) Administrative(ctx context.Context, r Record, do func() (epoch uint64, status int)) error {
+	r.Stage = Begin
+	if err := l.step(ctx, r); err != nil {
+		return err
+	}
+	r.Stage = End
+	r.Epoch, r.Status = do()
+	if err := l.step(context.WithoutCancel(ctx), r); err != nil {
+		l.options.Log.Error("the end of an action is not in the audit log", "action", r.Action, "request", r.Request, "error", err)
+	}
+	return nil
+}
+
+// step returns when the record is written.
+func (l *Log) step(ctx context.Context, r Record) error {
 	if l == nil {
 		return nil
 	}
@@ -130,9 +146,19 @@ func (l *Log) offer(ctx context.Context, r Record, wait bool) error {
 	case err := <-e.written:
 		return err
 	case <-l.done:
-		return fmt.Errorf("%w: it is closed", ErrUnwritten)
+		return l.leftOver(e)
 	case <-ctx.Done():
 		return fmt.Errorf("%w in time: %w", ErrUnwritten, ctx.Err())
+	}
+}
+
+// leftOver is the outcome of an entry after the writer's end.
+func (l *Log) leftOver(e entry) error {
+	select {
+	case err := <-e.written:
+		return err
+	default:
+		return l.lose(1, errors.New("it is closed"))
 	}
 }
 
@@ -144,13 +170,11 @@ func (l *Log) lose(n int, reason error) error {
 }
 
 // Close writes what is queued, syncs and ends.
-func (l *Log) Close() error {
-	if l == nil {
-		return nil
+func (l *Log) Close() {
+	if l != nil {
+		close(l.closing)
+		<-l.done
 	}
-	close(l.closing)
-	<-l.done
-	return nil
 }
 
 // run is the writer: it writes what has gathered since the last write at once.

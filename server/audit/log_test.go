@@ -38,7 +38,7 @@ func open(t *testing.T, o Options) *Log {
 
 func do(t *testing.T, l *Log, document string) {
 	t.Helper()
-	require.NoError(t, l.Administrative(t.Context(), Record{Stage: Begin, Action: WriteDocument, Document: document}))
+	require.NoError(t, l.step(t.Context(), Record{Stage: Begin, Action: WriteDocument, Document: document}))
 }
 
 // records reads all files, oldest first, and the lines that are none.
@@ -73,7 +73,7 @@ func TestALogGoesOnWhereItEnded(t *testing.T) {
 	l := open(t, o)
 	do(t, l, "a")
 	do(t, l, "b")
-	require.NoError(t, l.Close())
+	l.Close()
 
 	// A crash cut the last line short.
 	f, err := os.OpenFile(filepath.Join(o.Directory, present), os.O_APPEND|os.O_WRONLY, 0)
@@ -85,7 +85,7 @@ func TestALogGoesOnWhereItEnded(t *testing.T) {
 	l = open(t, o)
 	do(t, l, "c")
 	require.NoError(t, l.Search(t.Context(), Record{Stage: End, Action: Search, Counts: &Counts{Visible: 2}}))
-	require.NoError(t, l.Close())
+	l.Close()
 	all, broken := records(t, o.Directory)
 	require.Equal(t, []string{"a", "b", "c", ""}, documents(all))
 	require.Equal(t, []string{"{\"seq\":3,\"docu\n"}, broken)
@@ -97,7 +97,7 @@ func TestALogGoesOnWhereItEnded(t *testing.T) {
 	info, err := os.Stat(filepath.Join(o.Directory, present))
 	require.NoError(t, err)
 	require.Equal(t, os.FileMode(0o600), info.Mode())
-	require.ErrorIs(t, l.Administrative(t.Context(), Record{}), ErrUnwritten, "it is closed")
+	require.ErrorIs(t, l.step(t.Context(), Record{}), ErrUnwritten, "it is closed")
 }
 
 func TestRotation(t *testing.T) {
@@ -108,7 +108,7 @@ func TestRotation(t *testing.T) {
 		for i := range n {
 			l := open(t, o) // the size is known after a restart, too
 			do(t, l, fmt.Sprint("document ", i))
-			require.NoError(t, l.Close())
+			l.Close()
 		}
 		all, broken := records(t, o.Directory)
 		require.Empty(t, broken)
@@ -207,7 +207,7 @@ func TestWhatCannotBeWrittenIsRefusedOrCounted(t *testing.T) {
 		l := open(t, o.on(f))
 		do(t, l, "a")
 		f.set(func() { f.err, f.partial = errFull, 10 })
-		for _, record := range []func(context.Context, Record) error{l.Administrative, l.Search} {
+		for _, record := range []func(context.Context, Record) error{l.step, l.Search} {
 			err := record(t.Context(), Record{Document: "b"})
 			if mode == Refuse {
 				require.ErrorIs(t, err, ErrUnwritten)
@@ -220,7 +220,7 @@ func TestWhatCannotBeWrittenIsRefusedOrCounted(t *testing.T) {
 		f.set(func() { f.err = nil })
 		do(t, l, "c")
 		do(t, l, "d")
-		require.NoError(t, l.Close())
+		l.Close()
 		lines := f.lines()
 		var c, d Record
 		require.NoError(t, json.Unmarshal([]byte(lines[len(lines)-2]), &c))
@@ -237,7 +237,7 @@ func TestNobodyWaitsForEver(t *testing.T) {
 	l := open(t, o.on(f))
 	ctx, cancel := context.WithCancel(t.Context())
 	refused := make(chan error)
-	go func() { refused <- l.Administrative(ctx, Record{Document: "a"}) }()
+	go func() { refused <- l.step(ctx, Record{Document: "a"}) }()
 	<-f.entered
 	for range queued + 7 {
 		require.NoError(t, l.Search(t.Context(), Record{Action: Search}))
@@ -249,7 +249,7 @@ func TestNobodyWaitsForEver(t *testing.T) {
 	f.set(func() { f.gate = nil })
 	close(gate)
 	do(t, l, "z")
-	require.NoError(t, l.Close())
+	l.Close()
 	require.Len(t, f.lines(), 1+queued+1)
 	require.Contains(t, strings.Join(f.lines(), ""), `"lost":7`)
 }
@@ -260,13 +260,13 @@ func TestSync(t *testing.T) {
 	l := open(t, o.on(f))
 	do(t, l, "a")
 	f.set(func() { require.Equal(t, []string{"write", "sync"}, f.calls) })
-	require.NoError(t, l.Close())
+	l.Close()
 
 	f, o.Sync = &faulty{}, time.Hour
 	l = open(t, o.on(f))
 	do(t, l, "a")
 	f.set(func() { require.Equal(t, []string{"write"}, f.calls) })
-	require.NoError(t, l.Close())
+	l.Close()
 	require.Equal(t, []string{"write", "sync"}, f.calls)
 
 	f, o.Sync = &faulty{}, time.Millisecond
@@ -277,7 +277,7 @@ func TestSync(t *testing.T) {
 		defer f.mu.Unlock()
 		return slices.Equal(f.calls, []string{"write", "sync"})
 	}, time.Minute, time.Millisecond)
-	require.NoError(t, l.Close())
+	l.Close()
 }
 
 func TestConcurrentRecords(t *testing.T) {
@@ -288,14 +288,14 @@ func TestConcurrentRecords(t *testing.T) {
 	for w := range 16 {
 		writing.Go(func() {
 			for i := range 25 {
-				if err := l.Administrative(t.Context(), Record{Stage: Begin, Document: fmt.Sprint(w, " ", i)}); err != nil {
+				if err := l.step(t.Context(), Record{Stage: Begin, Document: fmt.Sprint(w, " ", i)}); err != nil {
 					t.Error(err)
 				}
 			}
 		})
 	}
 	writing.Wait()
-	require.NoError(t, l.Close())
+	l.Close()
 	all, broken := records(t, o.Directory)
 	require.Empty(t, broken)
 	next := map[string]int{}
@@ -313,14 +313,35 @@ func TestConcurrentRecords(t *testing.T) {
 
 func TestNoLogKeepsNothing(t *testing.T) {
 	var l *Log
-	require.NoError(t, l.Administrative(t.Context(), Record{}))
+	require.NoError(t, l.step(t.Context(), Record{}))
 	require.NoError(t, l.Search(t.Context(), Record{}))
-	require.NoError(t, l.Close())
+	l.Close()
 	o := options(t)
 	o.Searches = Off
 	l = open(t, o)
 	require.NoError(t, l.Search(t.Context(), Record{}))
-	require.NoError(t, l.Close())
+	l.Close()
 	all, _ := records(t, o.Directory)
 	require.Empty(t, all)
+}
+
+// What is done stands between two records, whatever comes of it; what may not be
+// recorded is not done.
+func TestAdministrativeActions(t *testing.T) {
+	o := options(t)
+	l := open(t, o)
+	require.NoError(t, l.Administrative(t.Context(), Record{Action: LoadPolicies}, func() (uint64, int) { return 0, 500 }))
+	require.NoError(t, l.Administrative(t.Context(), Record{Action: LoadPolicies}, func() (uint64, int) { return 7, 200 }))
+	l.Close()
+	var got []Record
+	all, _ := records(t, o.Directory)
+	for _, r := range all {
+		got = append(got, Record{Stage: r.Stage, Action: r.Action, Epoch: r.Epoch, Status: r.Status})
+	}
+	require.Equal(t, []Record{
+		{Stage: Begin, Action: LoadPolicies}, {Stage: End, Action: LoadPolicies, Status: 500},
+		{Stage: Begin, Action: LoadPolicies}, {Stage: End, Action: LoadPolicies, Epoch: 7, Status: 200},
+	}, got)
+	err := l.Administrative(t.Context(), Record{}, func() (uint64, int) { t.Error("it is done"); return 0, 200 })
+	require.ErrorIs(t, err, ErrUnwritten)
 }
