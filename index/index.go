@@ -22,8 +22,8 @@ var (
 // refused, not cut: nothing is truncated in silence.
 const MaxQueryBytes = 64 << 10
 
-// Weights of a row's fields in the lexical leg: a term in a title counts as so
-// many, both as an occurrence and in the row's length.
+// Weights of a row's fields in the lexical leg: an occurrence in a title counts
+// as so many, and so does the title's length. At least 1.
 const (
 	TitleWeight   = 1
 	HeadingWeight = 1

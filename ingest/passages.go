@@ -47,7 +47,7 @@ func preparePassages(d Document, s store.Settings) (store.Version, error) {
 		Identity: d.identity(), Access: d.Access, Keeps: d.Keeps,
 	}
 	if len(d.Passages) == 0 || len(d.Passages) > MaxPassages {
-		return v, fmt.Errorf("%w: the documents of this collection bring their vectors: 1 to %d passages, and no text or format beside them", store.ErrInvalid, MaxPassages)
+		return v, fmt.Errorf("%w: the documents of this collection bring their vectors: send 1 to %d passages in place of text and format", store.ErrInvalid, MaxPassages)
 	}
 	if d.Format != "" || len(d.Text) > 0 {
 		return v, fmt.Errorf("%w: a document of passages has no text or format beside them", store.ErrInvalid)

@@ -90,13 +90,13 @@ func (w *Writer) checkWritten(ctx context.Context, c store.Collection, d Documen
 		return w.checkAccess(d.Access)
 	}
 	present, err := w.store.Lookup(ctx, c.ID, d.Key)
-	switch {
-	case err == nil:
-		return w.checkAccess(d.Access.Keeping(d.Keeps, present.Access))
-	case errors.Is(err, store.ErrNotFound):
+	if errors.Is(err, store.ErrNotFound) {
 		return w.checkAccess(d.Access)
 	}
-	return err
+	if err != nil {
+		return err
+	}
+	return w.checkAccess(d.Access.Keeping(d.Keeps, present.Access))
 }
 
 // checkAccess refuses a document that a mistyped attribute would hide from

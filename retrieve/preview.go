@@ -88,8 +88,12 @@ func (e *Engine) suppose(ctx context.Context, at *snapshot, now *filter.View, s 
 	policies := cmp.Or(s.Policies, now.Policies())
 	failed, rows := map[int]error{}, map[uint32]filter.Access{}
 	for i, c := range s.Changes {
-		if err := e.supposeOne(ctx, at.ID, c, policies, rows); err != nil {
+		err := e.supposeOne(ctx, at.ID, c, policies, rows)
+		switch {
+		case errors.Is(err, store.ErrNotFound), errors.Is(err, store.ErrInvalid):
 			failed[i] = err
+		case err != nil:
+			return nil, nil, fmt.Errorf("supposing change %d: %w", i+1, err)
 		}
 		if err := ctx.Err(); err != nil {
 			return nil, nil, err

@@ -98,7 +98,7 @@ func checkApplicability(a filter.Applicability) error {
 	}
 	for _, r := range a.Regions {
 		if r == "" || len(r) > maxRegion || !plain(r) {
-			return badRequest("regions: one is empty, too long or not plain text")
+			return badRequest("regions: one is empty, longer than %d bytes, or not plain text", maxRegion)
 		}
 	}
 	if a.Never() {

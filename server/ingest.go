@@ -197,7 +197,7 @@ func (in *ingestion) writeOne(d written) (result client.WriteResult, err error) 
 	defer cancel()
 	result, err = in.apply(ctx, d)
 	if err != nil && failureOf(err).status >= 500 {
-		in.q.s.log.Error("writing a document failed", "request", in.q.id, "error", err)
+		in.q.s.log.Error("a line of a bulk request failed", "request", in.q.id, "error", err)
 	}
 	return result, err
 }

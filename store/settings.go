@@ -64,7 +64,7 @@ func (s Settings) Validate() error {
 	case s.Own.Multi < 0 || s.Own.Multi > MaxMultiDimensions:
 		return fmt.Errorf("%w: token vectors of %d dimensions; use 1 to %d", ErrInvalid, s.Own.Multi, MaxMultiDimensions)
 	case s.Brings() && (s.Own.Multi > 0) != (s.CodeBits > 0):
-		return fmt.Errorf("%w: token vectors are kept as codes, and there are codes of nothing else", ErrInvalid)
+		return fmt.Errorf("%w: token vectors are kept as codes, and nothing else is: use code_bits 1 or 8 with multi_dimensions, and 0 without", ErrInvalid)
 	}
 	return nil
 }

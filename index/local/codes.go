@@ -44,12 +44,7 @@ func newCodes(x *ivf.Index, free func()) *codes {
 }
 
 // buildThreads is how many goroutines make codes: half of what the searches could use.
-func (o Options) buildThreads() int {
-	if o.BuildThreads > 0 {
-		return o.BuildThreads
-	}
-	return max(runtime.GOMAXPROCS(0)/2, 1)
-}
+func buildThreads() int { return max(runtime.GOMAXPROCS(0)/2, 1) }
 
 // lists is how many lists a segment of so many rows gets.
 func (o Options) lists(rows int) int {
@@ -66,7 +61,7 @@ func (ix *Index) writeCodes(ctx context.Context, seg *segment, lists int) error 
 	}
 	vector := func(row int) []float32 { return seg.vector(uint32(row)) }
 	built, err := ix.space.Build(ctx, seg.rows(), vector, ivf.Options{
-		Lists: lists, Threads: ix.options.buildThreads(), Seed: seg.id, Owner: seg.sum})
+		Lists: lists, Threads: buildThreads(), Seed: seg.id, Owner: seg.sum})
 	if err != nil {
 		return err
 	}

@@ -10,8 +10,8 @@ import (
 // kernels unpack and score postings; all that there are give the same bits.
 var kernels = simd.BestPostings()
 
-// once are the frequencies of a block in which every posting has 1.
-var once = func() (n simd.PostingNumbers) {
+// ones are the frequencies of a block in which every posting has 1.
+var ones = func() (n simd.PostingNumbers) {
 	for i := range n {
 		n[i] = 1
 	}
@@ -20,7 +20,7 @@ var once = func() (n simd.PostingNumbers) {
 
 // decoded are the postings of one block.
 type decoded struct {
-	slots, freqs []uint32 // in what follows, or in once
+	slots, freqs []uint32 // in what follows, or in ones
 
 	slotRoom, freqRoom simd.PostingNumbers
 }
@@ -33,7 +33,7 @@ func (b *block) decode(dst *decoded) error {
 	} else if kernels.Expand(&dst.slotRoom, b.slots[:8*bitmapWords(b.base, b.last)], b.base&^63) != b.n {
 		return damaged("bitmap of postings")
 	}
-	dst.slots, dst.freqs = dst.slotRoom[:b.n], once[:b.n]
+	dst.slots, dst.freqs = dst.slotRoom[:b.n], ones[:b.n]
 	if b.freqWidth > 0 {
 		kernels.Unpack(&dst.freqRoom, b.freqs, b.freqWidth, b.n, 1)
 		dst.freqs = dst.freqRoom[:b.n]

@@ -33,9 +33,6 @@ func (v *inverter) add(slot uint32, r index.Row) (length uint32) {
 		text   string
 		weight uint32
 	}{{r.Title, index.TitleWeight}, {r.Heading, index.HeadingWeight}, {r.Text, index.TextWeight}} {
-		if field.weight == 0 {
-			continue
-		}
 		start := next
 		for at, term := range v.analyzer.Places(field.text) {
 			length += field.weight

@@ -24,8 +24,6 @@ type Options struct {
 	FS         vfs.FS       // nil: the operating system's
 	Log        *slog.Logger // background work that failed and is tried again; nil: slog.Default()
 
-	BuildThreads int // goroutines that make vector codes in the background; 0: half of GOMAXPROCS
-
 	manualMerge bool // tests call merge themselves
 	codedRows   int  // tests want codes of fewer rows; 0: defaultCodedRows
 	listedRows  int  // and lists; 0: defaultListedRows
@@ -68,7 +66,7 @@ func (o Options) validate() error {
 		return fmt.Errorf("no analyzer: %w", index.ErrInvalid)
 	case len(o.Model) > maxName:
 		return fmt.Errorf("model digest of %d bytes: %w", len(o.Model), index.ErrInvalid)
-	case o.FreshRows < 0 || o.FreshBytes < 0 || o.BuildThreads < 0:
+	case o.FreshRows < 0 || o.FreshBytes < 0:
 		return fmt.Errorf("negative bound on fresh rows or threads: %w", index.ErrInvalid)
 	case binary.NativeEndian.Uint16([]byte{1, 0}) != 1:
 		return errors.New("the embedded index needs a little-endian processor")

@@ -17,7 +17,7 @@ type phraseMemory struct {
 	bits          []uint64 // slots touched; all zero between uses
 }
 
-// built encodes the postings found as a list like any other.
+// builtList encodes the postings found as a list like any other.
 func (s *lexicalSearch) builtList(part int) postingList {
 	start := len(s.built)
 	s.built = appendList(s.built, s.phrase.found, nil, s.parts[part].seg.lengths)

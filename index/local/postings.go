@@ -136,15 +136,9 @@ func packedSize(n int, width uint) int { return (n*int(width) + 7) / 8 }
 // bitmapWords is how many words hold the slots from base to last.
 func bitmapWords(base, last uint32) int { return int(last>>6-base>>6) + 1 }
 
-// unpack reads the i-th number of width bits, at most 32.
-func unpack(packed []byte, width uint, i int) uint32 {
-	bit := uint(i) * width
-	return uint32(binary.LittleEndian.Uint64(packed[bit>>3:])>>(bit&7)) & (1<<width - 1)
-}
+func (b *block) freq(i int) uint32 { return 1 + simd.UnpackOne(b.freqs, b.freqWidth, i) }
 
-func (b *block) freq(i int) uint32 { return 1 + unpack(b.freqs, b.freqWidth, i) }
-
-func (b *block) packedSlot(i int) uint32 { return b.base + unpack(b.slots, b.width, i) }
+func (b *block) packedSlot(i int) uint32 { return b.base + simd.UnpackOne(b.slots, b.width, i) }
 
 // word is the w-th word of a bitmap.
 func (b *block) word(w int) uint64 { return binary.LittleEndian.Uint64(b.slots[8*w:]) }

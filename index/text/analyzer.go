@@ -109,7 +109,7 @@ func newChain(name string) (analysis.Analyzer, error) {
 // Names lists the analyzers, sorted.
 func Names() []string { return slices.Sorted(maps.Keys(registered)) }
 
-// Identity names the analyzer and its version, e.g. "english/1". Terms of
+// Identity names the analyzer and its version, e.g. "english/2". Terms of
 // different identities do not belong in one index.
 func (a Analyzer) Identity() string { return fmt.Sprintf("%s/%d", a.name, version) }
 

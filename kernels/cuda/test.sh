@@ -12,11 +12,11 @@ make --silent -C kernels/cuda
 out=$PWD/bin/cuda
 export CGO_ENABLED=1 CGO_CFLAGS="-O2 -I$out/include" CGO_LDFLAGS="-L$out" CUDA_DRIVER_LIBRARY=$out/libcuda.so.1
 export CUDA_EMULATOR_SEED=${CUDA_EMULATOR_SEED:-$RANDOM}
-go vet -tags cuda ./kernels/cuda/... ./gpu/cuda/...
+go vet -tags nvidia ./kernels/cuda/... ./gpu/cuda/...
 log=$(mktemp)
 trap 'rm -f "$log"' EXIT
 status=0
-go test -tags cuda -count=1 -v "$@" ./kernels/cuda/... ./gpu/cuda/... >"$log" 2>&1 || status=$?
+go test -tags nvidia -count=1 -v "$@" ./kernels/cuda/... ./gpu/cuda/... >"$log" 2>&1 || status=$?
 if [ $status != 0 ]; then
 	grep -vE '^ *(=== |--- (PASS|SKIP))' "$log" >&2
 	echo "CUDA_EMULATOR_SEED=$CUDA_EMULATOR_SEED gives the same again" >&2

@@ -69,11 +69,13 @@ func supportedPostings() []Postings { return append(acceleratedPostings(), porta
 
 func unpackGo(dst *PostingNumbers, packed []byte, width uint, n int, add uint32) {
 	for i := range n {
-		dst[i] = add + unpackOne(packed, width, i)
+		dst[i] = add + UnpackOne(packed, width, i)
 	}
 }
 
-func unpackOne(packed []byte, width uint, i int) uint32 {
+// UnpackOne reads the i-th number of width bits, at most 32. Eight bytes from its
+// first on must be there.
+func UnpackOne(packed []byte, width uint, i int) uint32 {
 	bit := uint(i) * width
 	return uint32(binary.LittleEndian.Uint64(packed[bit>>3:])>>(bit&7)) & (1<<width - 1)
 }

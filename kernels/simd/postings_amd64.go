@@ -22,7 +22,7 @@ func unpack512(dst *PostingNumbers, packed []byte, width uint, n int, add uint32
 	_ = packed[(uint(whole)*width+7)/8+3]
 	unpackAVX512(&dst[0], &packed[0], width, whole, add)
 	for i := whole; i < n; i++ {
-		dst[i] = add + unpackOne(packed, width, i)
+		dst[i] = add + UnpackOne(packed, width, i)
 	}
 }
 
