@@ -47,6 +47,9 @@ type Outcome struct {
 // CreateCollection creates it or returns the one that exists.
 func (w *Writer) CreateCollection(ctx context.Context, tenant, name string, settings store.Settings) (store.Collection, bool, error) {
 	settings.Analyzer = cmp.Or(settings.Analyzer, text.Default)
+	if _, err := text.New(settings.Analyzer); err != nil {
+		return store.Collection{}, false, fmt.Errorf("%w: analyzer: %w", store.ErrInvalid, err)
+	}
 	c, created, err := w.store.CreateCollection(ctx, tenant, name, settings)
 	if err != nil {
 		return c, created, err

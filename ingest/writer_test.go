@@ -363,6 +363,16 @@ func TestAWriteThatIsNotVisibleIsNotAcknowledged(t *testing.T) {
 	require.ErrorIs(t, err, errInjected)
 }
 
+// A collection that no index can be opened for would stop all of them.
+func TestAnUnknownAnalyzerIsRefused(t *testing.T) {
+	f := newFixture(t)
+	_, _, err := f.CreateCollection(t.Context(), tenant, "odd", store.Settings{Analyzer: "klingon"})
+	require.ErrorIs(t, err, store.ErrInvalid)
+	require.ErrorContains(t, err, "choose one of")
+	_, err = f.Collection(t.Context(), tenant, "odd")
+	require.ErrorIs(t, err, store.ErrNotFound)
+}
+
 func TestACollectionNamesItsDefaultAnalyzer(t *testing.T) {
 	f := newFixture(t)
 	c, created, err := f.CreateCollection(t.Context(), tenant, "plain", store.Settings{})

@@ -88,12 +88,14 @@ func (e *Engine) suppose(ctx context.Context, at *snapshot, now *filter.View, s 
 	policies := cmp.Or(s.Policies, now.Policies())
 	failed, rows := map[int]error{}, map[uint32]filter.Access{}
 	for i, c := range s.Changes {
-		err := e.supposeOne(ctx, at.ID, c, policies, rows)
-		switch {
-		case errors.Is(err, store.ErrNotFound), errors.Is(err, store.ErrInvalid):
-			failed[i] = err
-		case err != nil:
+		record, err := e.store.Lookup(ctx, at.ID, c.Key)
+		if err == nil {
+			err = suppose(record, c, policies, rows)
+		} else if !errors.Is(err, store.ErrNotFound) {
 			return nil, nil, fmt.Errorf("supposing change %d: %w", i+1, err)
+		}
+		if err != nil {
+			failed[i] = err
 		}
 		if err := ctx.Err(); err != nil {
 			return nil, nil, err
@@ -106,18 +108,15 @@ func (e *Engine) suppose(ctx context.Context, at *snapshot, now *filter.View, s 
 	return now.Apply(changes).WithPolicies(policies), failed, nil
 }
 
-// supposeOne puts the changed row of a document into rows, from the one that is
+// suppose puts the changed row of a document into rows, from the one that is
 // there already or else from the store's.
-func (e *Engine) supposeOne(ctx context.Context, collection uint32, c AccessChange, policies *filter.Policies, rows map[uint32]filter.Access) error {
-	record, err := e.store.Lookup(ctx, collection, c.Key)
-	if err != nil {
-		return err
-	}
+func suppose(record store.Record, c AccessChange, policies *filter.Policies, rows map[uint32]filter.Access) error {
 	row, changed := rows[record.Ordinal]
 	if !changed {
 		row = record.Access
 	}
-	if row, err = c.Change(row); err != nil {
+	row, err := c.Change(row)
+	if err != nil {
 		return err
 	}
 	if err := policies.CheckDocument(row.Attributes); err != nil {

@@ -35,6 +35,9 @@ type accessImport struct {
 }
 
 func (c accessImport) Run(ctx context.Context) error {
+	if c.Principals != "" && !c.DryRun {
+		return errors.New("--principals needs --dry-run; nothing was changed")
+	}
 	api, err := c.client()
 	if err != nil {
 		return err
@@ -63,11 +66,13 @@ func (c accessImport) Run(ctx context.Context) error {
 func (c accessImport) preview(ctx context.Context, api *client.Client, file io.Reader) error {
 	var r client.AccessPreviewRequest
 	var numbers []int // lines of the file, by change
+	bad := 0
 	for l := range ndjson[client.AccessLine](file) {
 		switch {
 		case l.number == 0:
 			return l.err
 		case l.err != nil:
+			bad++
 			fmt.Printf("  line %d would fail: %v\n", l.number, l.err)
 		default:
 			r.Changes, numbers = append(r.Changes, l.value), append(numbers, l.number)
@@ -86,6 +91,9 @@ func (c accessImport) preview(ctx context.Context, api *client.Client, file io.R
 		p.Failed[i].Line = numbers[p.Failed[i].Line-1]
 	}
 	printPreview(os.Stdout, p)
+	if bad += p.Failures; bad > 0 {
+		return fmt.Errorf("%d lines would fail", bad)
+	}
 	return nil
 }
 

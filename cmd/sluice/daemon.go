@@ -113,8 +113,8 @@ func (d *daemon) loadPolicies(ctx context.Context) error {
 	}
 	policies, err := d.configuredPolicies()
 	if err != nil {
-		if len(present.Policies) == 0 {
-			return fmt.Errorf("policies: %w", err)
+		if len(present.Policies) == 0 || builtIn(present) {
+			return fmt.Errorf("policies in %s: %w", d.config.Policies, err)
 		}
 		d.log.Error("the policies are refused; those before stay in force", "error", err)
 		return nil
@@ -124,6 +124,17 @@ func (d *daemon) loadPolicies(ctx context.Context) error {
 		return nil
 	}
 	return d.setPolicies(ctx, policies)
+}
+
+// builtIn reports the policies of a daemon without any of its own. They permit
+// much, so they do not stand in for what the operator wants and cannot be read.
+func builtIn(p store.PolicySource) bool {
+	starter, err := filter.StarterPolicies()
+	if err != nil {
+		return true
+	}
+	schema, files := starter.Source()
+	return p.Schema == schema && maps.Equal(p.Policies, files)
 }
 
 // setPolicies puts policies in force that are not those in force.

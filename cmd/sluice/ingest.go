@@ -51,7 +51,8 @@ func (c ingestCommand) Run(ctx context.Context) error {
 // source is the documents to send; those of a file of lines are of no folder.
 func (c ingestCommand) source() (*folder, iter.Seq2[client.Document, error], error) {
 	if isLines(c.Folder) {
-		return &folder{}, readLines(c.Folder), nil
+		files := &folder{}
+		return files, readLines(c.Folder, files), nil
 	}
 	files, err := readFolder(c.Folder)
 	if err != nil {
@@ -157,5 +158,9 @@ func (o *outcome) err() error {
 	if len(o.failed) == 0 {
 		return nil
 	}
-	return fmt.Errorf("%d documents failed; the others are in", len(o.failed))
+	all := 0
+	for _, n := range o.count {
+		all += n
+	}
+	return fmt.Errorf("%d of %d documents failed", len(o.failed), all)
 }

@@ -30,7 +30,7 @@ func TestIngestFolder(t *testing.T) {
 	}
 	for _, line := range []string{
 		`failed latin.txt: it is not valid UTF-8`, `failed blank.md: Bad Request: `, `name is not valid UTF-8`,
-		`sluice: 3 documents failed; the others are in`,
+		`sluice: 3 of 6 documents failed`,
 	} {
 		require.Contains(t, r.err, line)
 	}
@@ -77,6 +77,7 @@ func TestIngestIsRefused(t *testing.T) {
 		"a bad name":           {"ann", []string{good, "-c", "a/b"}, "a collection's name is"},
 		"a missing folder":     {"ann", []string{good + "x", "-c", "docs"}, "no such file"},
 		"an empty folder":      {"ann", []string{t.TempDir(), "-c", "docs"}, "has no files"},
+		"lines that are none":  {"ann", []string{filepath.Join(lay(t, t.TempDir(), map[string]string{"d.jsonl": `{"key": 5}` + "\n" + `{"key": "k", "format": "text", "text": "ships"}` + "\n" + `no`}), "d.jsonl"), "-c", "docs"}, "sluice: 2 of 3 documents failed"},
 		"a bad reader":         {"ann", []string{good, "-c", "docs", "--reader", "ann"}, "must be \"user:"},
 	} {
 		r := d.run(c.as, append([]string{"ingest"}, c.args...)...)

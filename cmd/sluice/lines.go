@@ -2,9 +2,7 @@ package main
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
-	"io"
 	"iter"
 	"os"
 
@@ -17,9 +15,9 @@ func isLines(name string) bool {
 	return e == ".ndjson" || e == ".jsonl"
 }
 
-// readLines yields the documents of such a file. The first that is malformed
-// ends it.
-func readLines(name string) iter.Seq2[client.Document, error] {
+// readLines yields the documents of such a file. Lines that are none are added
+// to files, as unreadable; an error ends it.
+func readLines(name string, files *folder) iter.Seq2[client.Document, error] {
 	return func(yield func(client.Document, error) bool) {
 		f, err := os.Open(name)
 		if err != nil {
@@ -27,19 +25,14 @@ func readLines(name string) iter.Seq2[client.Document, error] {
 			return
 		}
 		defer f.Close()
-		decoder := json.NewDecoder(f)
-		decoder.DisallowUnknownFields()
-		for n := 1; ; n++ {
-			var d client.Document
-			err := decoder.Decode(&d)
-			if errors.Is(err, io.EOF) {
+		for l := range ndjson[client.Document](f) {
+			switch {
+			case l.number == 0:
+				yield(l.value, fmt.Errorf("reading %s: %w", name, l.err))
 				return
-			}
-			if err != nil {
-				yield(d, fmt.Errorf("document %d of %s: %w", n, name, err))
-				return
-			}
-			if !yield(d, nil) {
+			case l.err != nil:
+				files.unread(fmt.Sprintf("line %d", l.number), l.err)
+			case !yield(l.value, nil):
 				return
 			}
 		}

@@ -1,6 +1,7 @@
 package audit
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -39,7 +40,8 @@ type Options struct {
 	Log            *slog.Logger
 	Registry       *prometheus.Registry
 
-	open opener // nil: the operating system's files
+	open     opener        // nil: the operating system's files
+	patience time.Duration // 0: patience
 }
 
 // Log is an audit log. It is safe for concurrent use; nil is one that keeps nothing.
@@ -64,6 +66,7 @@ func Open(o Options) (*Log, error) {
 	if o.open == nil {
 		o.open = openFile
 	}
+	o.patience = cmp.Or(o.patience, patience)
 	f, err := openFiles(o)
 	if err != nil {
 		return nil, fmt.Errorf("opening the audit log in %s: %w", o.Directory, err)
@@ -117,7 +120,7 @@ func (l *Log) Search(ctx context.Context, r Record) error {
 func (l *Log) record(ctx context.Context, r Record, wait bool, mode string) error {
 	r.Time = time.Now().UTC()
 	err := l.offer(ctx, r, wait)
-	if mode != Refuse {
+	if mode != Refuse && errors.Is(err, ErrUnwritten) {
 		return nil
 	}
 	return err
@@ -132,23 +135,31 @@ func (l *Log) offer(ctx context.Context, r Record, wait bool) error {
 			return l.lose(1, errors.New("its queue is full"))
 		}
 	}
-	ctx, cancel := context.WithTimeout(ctx, patience)
+	late, cancel := context.WithTimeout(context.WithoutCancel(ctx), l.options.patience)
 	defer cancel()
 	e := entry{r, make(chan error, 1)}
 	select {
 	case l.queue <- e:
+		return l.await(late, e)
 	case <-l.done:
 		return l.lose(1, errors.New("it is closed"))
-	case <-ctx.Done():
-		return l.lose(1, ctx.Err())
+	case <-late.Done():
+		return l.lose(1, late.Err())
+	case <-ctx.Done(): // whoever asked for the action is gone: nothing is done, and nothing lost
+		return ctx.Err()
 	}
+}
+
+// await returns the outcome of a queued entry. That its action was cancelled
+// meanwhile is no reason to go: the record is on its way.
+func (l *Log) await(late context.Context, e entry) error {
 	select {
 	case err := <-e.written:
 		return err
 	case <-l.done:
 		return l.leftOver(e)
-	case <-ctx.Done():
-		return fmt.Errorf("%w in time: %w", ErrUnwritten, ctx.Err())
+	case <-late.Done():
+		return fmt.Errorf("%w in time: %w", ErrUnwritten, late.Err())
 	}
 }
 

@@ -234,17 +234,21 @@ func TestWhatCannotBeWrittenIsRefusedOrCounted(t *testing.T) {
 // A disk that hangs keeps nobody for ever.
 func TestNobodyWaitsForEver(t *testing.T) {
 	f, o := &faulty{gate: make(chan struct{}), entered: make(chan struct{}, 1)}, options(t)
+	o.patience = time.Millisecond
 	l := open(t, o.on(f))
-	ctx, cancel := context.WithCancel(t.Context())
 	refused := make(chan error)
-	go func() { refused <- l.step(ctx, Record{Document: "a"}) }()
+	go func() { refused <- l.step(t.Context(), Record{Document: "a"}) }()
 	<-f.entered
 	for range queued + 7 {
 		require.NoError(t, l.Search(t.Context(), Record{Action: Search}))
 	}
 	require.Equal(t, 7.0, count(t, l.unwritten))
-	cancel()
 	require.ErrorIs(t, <-refused, ErrUnwritten)
+	gone, cancel := context.WithCancel(t.Context())
+	cancel()
+	l.options.patience = time.Hour
+	require.ErrorIs(t, l.step(gone, Record{Document: "b"}), context.Canceled)
+	require.Equal(t, 7.0, count(t, l.unwritten), "a client that hangs up is no failure of the log")
 	gate := f.gate
 	f.set(func() { f.gate = nil })
 	close(gate)
