@@ -49,7 +49,7 @@ type benchEmbedCommand struct {
 	Threads int           `help:"Threads of every contestant. Default: all cores."`
 	Rounds  int           `default:"7" help:"Turns of each contestant at each shape."`
 	Turn    time.Duration `default:"200ms" help:"Length of one turn."`
-	Peers   bool          `help:"Run the peers of bench/peers too ('make bench-peers' sets them up)."`
+	Peers   bool          `help:"Run the peers of bench/peers too ('make peers' sets them up)."`
 	Python  string        `default:".peers/bin/python" help:"With --peers: the Python that has bench/peers/requirements.txt."`
 	Goldens string        `type:"existingdir" help:"Directory with texts.jsonl and embeddings_256.f32le: cosines to published vectors."`
 	JSON    string        `name:"json" type:"path" help:"File for the figures."`
@@ -79,7 +79,7 @@ type benchRerankCommand struct {
 	Threads int           `help:"Threads of every contestant but late interaction, which has one. Default: all cores."`
 	Rounds  int           `default:"5" help:"Turns of each contestant."`
 	Turn    time.Duration `default:"500ms" help:"Length of one turn."`
-	Peers   bool          `help:"Run the peers of bench/peers too ('make bench-peers' sets them up)."`
+	Peers   bool          `help:"Run the peers of bench/peers too ('make peers' sets them up)."`
 	Python  string        `default:".peers/bin/python" help:"With --peers: the Python that has bench/peers/requirements.txt."`
 	JSON    string        `name:"json" type:"path" help:"File for the figures."`
 }

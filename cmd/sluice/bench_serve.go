@@ -39,7 +39,7 @@ type benchServeCommand struct {
 	Idle        int           `help:"Open so many idle connections first, and see what they cost."`
 	Rounds      int           `default:"5" help:"Turns of each server at each load."`
 	Turn        time.Duration `default:"2s" help:"Length of one turn."`
-	Peers       bool          `help:"Run the servers of bench/peers too ('make bench-peers' sets them up)."`
+	Peers       bool          `help:"Run the servers of bench/peers too ('make peers' sets them up)."`
 	Engines     []string      `help:"With --peers: only these, for example infinity_torch_bf16."`
 	Python      string        `default:".peers/serve/bin/python" help:"With --peers: the Python that has bench/peers/serve-requirements.txt."`
 	JSON        string        `name:"json" type:"path" help:"File for the figures."`

@@ -141,6 +141,15 @@ func TestAPolicyThatFailsToParse(t *testing.T) {
 	d.stop()
 }
 
+// The built-in policies permit much: they do not stand in for those that cannot
+// be read.
+func TestNoPoliciesWhereSomeAreConfigured(t *testing.T) {
+	h := newHome(t, onePerson)
+	h.serve().stop()
+	missing := filepath.Join(t.TempDir(), "polcies")
+	require.Contains(t, h.refused("--policies", missing).err, missing)
+}
+
 func TestHangupReadsThePoliciesAgain(t *testing.T) {
 	h := policyHome(t, permitAll)
 	d := h.serve()
