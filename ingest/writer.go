@@ -34,7 +34,7 @@ type Writer struct {
 
 // NewWriter returns a Writer.
 func NewWriter(st store.Store, embedder gpu.Embedder, serving Serving) *Writer {
-	return &Writer{st, embedder, new(late.Coders), serving}
+	return &Writer{st, embedder, late.NewCoders(), serving}
 }
 
 // Outcome is a write's receipt and how many of its chunks are longer than what

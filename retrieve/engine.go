@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime/debug"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -31,7 +32,7 @@ type Engine struct {
 func NewEngine(st store.Store, serving *Serving, embedder gpu.Embedder) *Engine {
 	return &Engine{
 		store: st, serving: serving, embedder: embedder, now: time.Now,
-		coders: new(late.Coders), codes: newCodesCache(),
+		coders: late.NewCoders(), codes: newCodesCache(),
 	}
 }
 
@@ -175,19 +176,19 @@ func (q *query) legs(ctx context.Context) ([]leg, error) {
 	var lost bool
 	group, ctx := errgroup.WithContext(ctx)
 	if q.plan.DenseDepth > 0 {
-		group.Go(func() (err error) {
+		group.Go(guarded(func() (err error) {
 			dense.hits, err = q.dense(ctx)
 			if lost = errors.Is(err, errEmbedding) && ctx.Err() == nil && q.plan.LexicalDepth > 0; lost {
 				err = nil
 			}
 			return err
-		})
+		}))
 	}
 	if q.plan.LexicalDepth > 0 {
-		group.Go(func() (err error) {
+		group.Go(guarded(func() (err error) {
 			lexical.hits, err = q.at.reader.Lexical(ctx, q.allowed, q.request.Query, q.plan.LexicalDepth)
 			return err
-		})
+		}))
 	}
 	if err := group.Wait(); err != nil {
 		return nil, err
@@ -196,6 +197,19 @@ func (q *query) legs(ctx context.Context) ([]leg, error) {
 		q.degraded("dense_unavailable")
 	}
 	return []leg{dense, lexical}, nil
+}
+
+// guarded makes an error of a panic, which on a goroutine of its own would end
+// the daemon.
+func guarded(do func() error) func() error {
+	return func() (err error) {
+		defer func() {
+			if r := recover(); r != nil {
+				err = fmt.Errorf("a leg panicked: %v\n%s", r, debug.Stack())
+			}
+		}()
+		return do()
+	}
 }
 
 func (q *query) fuse(legs []leg) []candidate {

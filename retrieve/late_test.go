@@ -274,3 +274,15 @@ func TestAQueryOfSpecialTokensOnly(t *testing.T) {
 	require.Equal(t, -1.0, r.Results[0].Legs["late"].Score)
 	require.Zero(t, r.Results[0].Score)
 }
+
+// A panic in a leg, on a goroutine of its own, fails its search and no other.
+func TestALegThatPanics(t *testing.T) {
+	h := newHouse(t)
+	h.commit(version("d", readable(), "tide"))
+	h.awaitAll()
+	h.embedder.fails = func(gpu.Request) error { panic("injected") }
+	_, err := h.engine.Search(t.Context(), Request{Principal: person("me"), Collection: library, Query: "tide"})
+	require.ErrorContains(t, err, "injected")
+	h.embedder.fails = nil
+	require.Len(t, h.search(person("me"), HybridLate, "tide", 10).Results, 1)
+}

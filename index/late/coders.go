@@ -1,13 +1,27 @@
 package late
 
-import "sync"
+import (
+	"sync"
 
-// Coders are the coders of every kind that was asked for: making one takes
+	"sluice/filter/lru"
+)
+
+// codersBudget bounds the rotations that are kept, in bytes: sixteen of 1,024
+// dimensions, or four of 2,048.
+const codersBudget = 64 << 20
+
+// Coders are the coders of the kinds that were asked for last: making one takes
 // milliseconds, and the memory of its rotation. Safe for concurrent use.
-type Coders struct{ byKind sync.Map } // Kind → func() *Coder
+type Coders struct {
+	byKind *lru.Cache[Kind, func() *Coder]
+}
+
+// NewCoders returns Coders that have made none.
+func NewCoders() *Coders { return &Coders{lru.New[Kind, func() *Coder](codersBudget)} }
 
 // Of returns the coder of a kind.
 func (c *Coders) Of(kind Kind) *Coder {
-	made, _ := c.byKind.LoadOrStore(kind, sync.OnceValue(func() *Coder { return NewCoder(kind) }))
-	return made.(func() *Coder)()
+	return c.byKind.GetOrPut(kind, 4*kind.Dimensions*kind.Dimensions, func() func() *Coder {
+		return sync.OnceValue(func() *Coder { return NewCoder(kind) })
+	})()
 }

@@ -159,7 +159,7 @@ func TestEightBitsAreNearlyExact(t *testing.T) {
 }
 
 func TestCodersAreMadeOnce(t *testing.T) {
-	var coders Coders
+	coders := NewCoders()
 	one := coders.Of(Kind{48, 1})
 	require.Same(t, one, coders.Of(Kind{48, 1}))
 	require.NotSame(t, one, coders.Of(Kind{48, 8}))

@@ -31,6 +31,9 @@ func (r *reader) Close() {
 	}
 }
 
+// mostBuiltKept is how many bytes of lists a query leaves to the next.
+const mostBuiltKept = 1 << 20
+
 // begin holds the snapshot for one query; end lets go.
 func (r *reader) begin() (*scratch, error) {
 	if r.closed.Load() || !r.state.acquire() {
@@ -40,6 +43,9 @@ func (r *reader) begin() (*scratch, error) {
 }
 
 func (r *reader) end(s *scratch) {
+	if cap(s.lexical.built) > mostBuiltKept {
+		s.lexical.built = nil
+	}
 	r.memory.Put(s)
 	r.state.release()
 }

@@ -285,19 +285,27 @@ func (c *cursor) open() error {
 	if c.opened == c.at {
 		return nil
 	}
+	c.opened = -1 // until the block is whole
+	if err := c.block.open(c.list, c.at); err != nil {
+		return err
+	}
 	c.opened = c.at
-	return c.block.open(c.list, c.at)
+	return nil
 }
 
 func (c *cursor) decode() error {
 	if c.decoded == c.at {
 		return nil
 	}
-	c.decoded = c.at
+	c.decoded = -1
 	if err := c.open(); err != nil {
 		return err
 	}
-	return c.block.decode(&c.postings)
+	if err := c.block.decode(&c.postings); err != nil {
+		return err
+	}
+	c.decoded = c.at
+	return nil
 }
 
 // seek goes on to the slot and returns which posting of the open block is its.

@@ -26,6 +26,13 @@ type Clause struct {
 	Weight  uint32 // how often the query has it
 }
 
+// Of one query. What is more is plain words: each phrase and prefix gets a list
+// of its own, as long as there are rows.
+const (
+	maxPhrases  = 64
+	maxPrefixes = 32
+)
+
 // minPrefix is how many letters a word before a star needs; one ideograph is enough.
 const minPrefix = 3
 
@@ -125,7 +132,7 @@ func (p *parser) prefix(word string) {
 // quoted returns what stands between each two double quotes.
 func quoted(query string) (phrases []string) {
 	pieces := strings.Split(query, `"`)
-	for i := 1; i+1 < len(pieces); i += 2 {
+	for i := 1; i+1 < len(pieces) && len(phrases) < maxPhrases; i += 2 {
 		phrases = append(phrases, pieces[i])
 	}
 	return phrases
@@ -142,7 +149,7 @@ func cutPrefixes(query string) (rest string, prefixes []string) {
 			continue
 		}
 		word := lastWord(query[done:i])
-		if start := i - len(word); long(word) && endsAt(query, i) && (start == 0 || query[start-1] != '*') {
+		if start := i - len(word); len(prefixes) < maxPrefixes && long(word) && endsAt(query, i) && (start == 0 || query[start-1] != '*') {
 			prefixes = append(prefixes, word)
 			kept.WriteString(query[done:start])
 		} else {

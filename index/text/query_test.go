@@ -83,6 +83,21 @@ func TestParsePlain(t *testing.T) {
 	require.Equal(t, want, got)
 }
 
+// A query of many phrases and prefixes costs no more than so many.
+func TestParseIsBounded(t *testing.T) {
+	a, err := New("english")
+	require.NoError(t, err)
+	var query strings.Builder
+	for i := range 200 {
+		fmt.Fprintf(&query, `ship%d* "word%d other%d" `, i, i, i)
+	}
+	count := map[Kind]int{}
+	for _, c := range a.Parse(query.String()) {
+		count[c.Kind]++
+	}
+	require.Equal(t, map[Kind]int{Phrase: maxPhrases, Prefix: maxPrefixes, Word: 200 + 200 + 200 - maxPrefixes}, count)
+}
+
 // FuzzParse: any text is a query, whose clauses are distinct, bounded and whole.
 func FuzzParse(f *testing.F) {
 	f.Add(`the "disk failover" replic* of 東京*`)
