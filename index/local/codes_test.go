@@ -201,9 +201,14 @@ func TestCodesSurviveReopening(t *testing.T) {
 	require.NoError(t, ix.Close())
 }
 
+var raceEnabled bool // set by race_test.go
+
 // TestDenseAllocatesItsAnswer and nothing else, once memory has grown and the
 // set is known.
 func TestDenseAllocatesItsAnswer(t *testing.T) {
+	if raceEnabled {
+		t.Skip("the race detector makes pools forget")
+	}
 	rng := rand.New(rand.NewPCG(5, 9))
 	options := testOptions(t, vfs.NewMem())
 	options.Dimensions, options.listedRows = codedDims, 1000
