@@ -20,7 +20,7 @@ const (
 	// A sealed segment of fewer rows is scanned in float32, one of at least
 	// defaultListedRows gets lists when it is merged.
 	defaultCodedRows  = 1024
-	defaultListedRows = 16_384
+	defaultListedRows = 4096
 
 	// What a segment remembers of the sets it was searched with, in bytes.
 	allowedBudgetPerRow = 32

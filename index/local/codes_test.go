@@ -96,7 +96,7 @@ func TestDenseIsTheScan(t *testing.T) {
 	require.Zero(t, parts[len(parts)-1].seg.id)
 
 	everything := rng.Perm(codedDocuments)
-	for _, count := range []int{1, 30, 3000, 9000, codedDocuments} {
+	for _, count := range []int{1, 30, 450, 9000, codedDocuments} {
 		allowed := make([]uint32, count)
 		for i := range allowed {
 			allowed[i] = uint32(3 * everything[i])
@@ -105,7 +105,7 @@ func TestDenseIsTheScan(t *testing.T) {
 		for range 20 {
 			query, k := nearVector(rng, documents[rng.IntN(len(documents))].Rows[0].Vector), 1+rng.IntN(20)
 			want, got := scanned(t, ix, set, query, k), dense(t, ix, set, query, k)
-			if count < 6000 {
+			if count < 500 {
 				require.Equal(t, want, got, "%d documents allowed", count)
 				continue
 			}
@@ -129,7 +129,7 @@ func TestForeignDocumentsChangeNothing(t *testing.T) {
 	rng := rand.New(rand.NewPCG(2, 9))
 	documents := codedCollection(rng, 2500)
 	var own []uint32
-	for _, d := range documents[:800] {
+	for _, d := range documents[:400] {
 		own = append(own, d.Ordinal)
 	}
 	set := filter.SetOf(own...)
@@ -139,7 +139,7 @@ func TestForeignDocumentsChangeNothing(t *testing.T) {
 		options.Dimensions, options.listedRows = codedDims, 1000
 		ix, err := Open("index", options)
 		require.NoError(t, err)
-		batch := slices.Concat(documents[:800], documents[800:800+foreign])
+		batch := slices.Concat(documents[:400], documents[400:400+foreign])
 		require.NoError(t, ix.Apply(t.Context(), index.Batch{Epoch: 1, Put: batch}))
 		require.NoError(t, ix.Flush(t.Context()))
 		require.NoError(t, ix.mergeAll(t.Context()))

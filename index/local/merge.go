@@ -25,7 +25,7 @@ func pickMerge(parts []part, o Options) []part {
 		if p.seg.id == 0 {
 			continue
 		}
-		if int(p.dead)*deadShare > p.seg.rows() || p.seg.needsLists(o) {
+		if int(p.dead)*deadShare > p.seg.rows() {
 			return []part{p}
 		}
 		t := tier(p.liveRows())
@@ -34,6 +34,11 @@ func pickMerge(parts []part, o Options) []part {
 	for _, t := range slices.Sorted(maps.Keys(tiers)) {
 		if len(tiers[t]) >= mergeFanout {
 			return tiers[t]
+		}
+	}
+	for _, p := range parts {
+		if p.seg.id != 0 && p.seg.needsLists(o) {
+			return []part{p}
 		}
 	}
 	return nil

@@ -8,14 +8,11 @@ import (
 	"sluice/kernels/ref"
 )
 
-// fewRows is how many allowed rows are always scored one by one.
-const fewRows = 12_000
-
 // Allowed is the rows that a filter admits, in the forms that searches use. It
 // is safe for concurrent use, and worth keeping for later queries.
 type Allowed struct {
 	count int
-	rows  []uint32 // ascending, where they are few
+	rows  []uint32 // ascending, where less than one in 64 is allowed
 	words []uint64 // else a bit for each
 
 	used  atomic.Bool // by a search: for one alone the next fields do not pay
@@ -35,7 +32,7 @@ func NewAllowed(words []uint64) *Allowed {
 	for _, w := range words {
 		a.count += bits.OnesCount64(w)
 	}
-	if a.count <= fewRows {
+	if a.count <= len(words) {
 		a.rows, a.words = make([]uint32, 0, a.count), nil
 		for i, w := range words {
 			for ; w != 0; w &= w - 1 {

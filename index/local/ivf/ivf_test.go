@@ -141,7 +141,7 @@ func TestLists(t *testing.T) {
 		words := bitsOf(rows, filter)
 		live := bitsOf(rows, func(row int) bool { return row%10 != 0 })
 		allowed := NewAllowed(words)
-		require.Greater(t, allowed.Len(), fewRows, name)
+		require.Greater(t, float64(allowed.Len()), x.listsCost(allowed), name)
 		var q Query
 		var memory Scratch
 		found := 0
@@ -164,6 +164,15 @@ func TestLists(t *testing.T) {
 			}
 		}
 		require.Greater(t, float64(found)/(queries*k), 0.97, name)
+		for range 10 { // far from everything
+			query := v.query(rng)
+			for d := range query {
+				query[d] = -query[d]
+			}
+			s.Prepare(&q, query)
+			got := x.Search(&q, allowed, live, k, float32(math.Inf(-1)), &memory)
+			require.GreaterOrEqual(t, len(got), k, "%s: k rows exist", name)
+		}
 		require.Zero(t, slices.Max(memory.seen), "nothing is left for the next search")
 	}
 }

@@ -32,7 +32,7 @@ func (x *Index) Search(q *Query, a *Allowed, live []uint64, k int, floor float32
 	if k < 1 || a.count == 0 {
 		return nil
 	}
-	if x.lists == 0 || a.rows != nil || a.count/mostOfAll <= k {
+	if x.lists == 0 || a.rows != nil || float64(a.count) <= x.listsCost(a) || a.count/mostOfAll <= k {
 		return x.searchAll(q, a, live, k, floor, s)
 	}
 	return x.searchLists(q, a, live, k, floor, s)
@@ -40,6 +40,17 @@ func (x *Index) Search(q *Query, a *Allowed, live []uint64, k int, floor float32
 
 // mostOfAll: where one of so many allowed rows is wanted, all are scored.
 const mostOfAll = 16
+
+// listsCost is what a search of the lists costs, in allowed rows that could be
+// scored instead: the choice of lists, and codes that grow slower than the rows
+// and faster than the allowed share shrinks. Fitted to sentence vectors.
+func (x *Index) listsCost(a *Allowed) float64 {
+	share := float64(a.count) / float64(x.rows)
+	return fewRows + math.Pow(float64(x.rows), 0.64)*math.Pow(share, -0.45)
+}
+
+// fewRows is how many allowed rows are always all scored.
+const fewRows = 1000
 
 // unit is what a step of a product is worth.
 func (x *Index) unit(q *Query) float32 { return q.step * x.step }
@@ -106,6 +117,7 @@ func (s *Scratch) result() []uint32 {
 const (
 	chunkBlocks = 8  // scanned with one threshold
 	aheadChunks = 2  // fetched before they are scanned
+	planChunks  = 32 // between two looks at what is still to be scanned
 	fewWaiting  = 32 // rows are scored together
 
 	// doubt is the errors of an estimate, in standard deviations, within which
@@ -117,6 +129,7 @@ const (
 	// where fewer rows are allowed: reach + fewer·log₁₀(allowed share). Chosen on
 	// sentence vectors for a recall of .99 of ten rows.
 	reach, fewer = 0.12, 0.10
+	mostLists    = 12 // squared, over the lists and the allowed share: see most
 
 	// Scanning a block costs about as much as scoring so many rows.
 	rowsPerBlock = 2
@@ -139,7 +152,7 @@ type visit struct {
 	s         *Scratch
 	threshold float32 // what an estimate must exceed
 	reach     float32
-	budget    int // blocks that may be scanned before scoring all is cheaper
+	budget    int // blocks; beyond them scoring all rows is cheaper
 }
 
 // searchLists visits lists near the query, and turns to scoring all rows when
@@ -158,67 +171,85 @@ func (x *Index) searchLists(q *Query, a *Allowed, live []uint64, k int, floor fl
 	default:
 		v.allowed = a
 	}
-	complete := v.run(share)
+	v.choose(v.most(share))
+	complete := v.scan()
 	s.forget()
 	if !complete {
-
 		return x.searchAll(q, a, live, k, floor, s)
 	}
 	return s.result()
 }
 
-// usual is how many lists a search visits where all rows are allowed, or more.
-const usual = 128
-
-// run visits the nearest lists, first as many as usually are enough.
-func (v *visit) run(share float64) (complete bool) {
-	want := min(int(usual/math.Sqrt(share)), v.x.lists)
-	v.x.nearest(v.q, want, &v.s.probing)
-	enough, complete := v.scanLists(v.s.probes)
-	if enough || !complete || want == v.x.lists {
-		return complete
-	}
-	v.x.nearest(v.q, v.x.lists, &v.s.probing)
-	_, complete = v.scanLists(v.s.probes[want:])
-	return complete
+// most is how many lists a search visits at most: what is nowhere near has its
+// neighbours anywhere, and visiting all would find few of them.
+func (v *visit) most(share float64) int {
+	return min(int(math.Sqrt(mostLists*float64(v.x.lists)/share)), v.x.lists)
 }
 
-// cut fills s.chunks with the blocks of the probes that have allowed rows, in
-// their order.
-func (v *visit) cut(probes []probe) {
+// choose fills s.chunks with the blocks of the most nearest lists that have
+// allowed rows. Where a filter leaves few such lists nearby, it looks at all.
+func (v *visit) choose(most int) {
+	v.x.nearest(v.q, most, &v.s.probing)
+	if v.cut(most) < most/2 && most < v.x.lists {
+		v.x.nearest(v.q, v.x.lists, &v.s.probing)
+		v.cut(most)
+	}
+}
+
+// cut fills s.chunks with the blocks of the first probes that have allowed
+// rows, in their order, and returns of how many.
+func (v *visit) cut(most int) (lists int) {
 	s, starts := v.s, v.x.starts
 	s.chunks = s.chunks[:0]
-	for _, p := range probes {
+	for _, p := range s.probes {
 		if v.listed != nil && v.listed.counts[p.list] == 0 {
 			continue
 		}
 		for first, end := starts[p.list], starts[p.list+1]; first < end; first += chunkBlocks {
 			s.chunks = append(s.chunks, chunk{first, min(chunkBlocks, end-first), p.product, p.distance})
 		}
+		if lists++; lists == most {
+			break
+		}
 	}
+	return lists
 }
 
-// scanLists scans lists until one is too far, which is enough, or until the
-// budget is used up.
-func (v *visit) scanLists(probes []probe) (enough, complete bool) {
-	v.cut(probes)
+// scan goes through the chunks until a list is too far. It is not complete if
+// the budget appears not to do, or if fewer than k rows were found.
+func (v *visit) scan() (complete bool) {
 	block := ref.CodeBlock(v.x.space.padded)
 	for i, c := range v.s.chunks {
 		if v.s.full() && c.distance > v.farthest() {
-			v.rank()
-			return true, true
+			break
 		}
-		if v.budget -= int(c.blocks); v.budget < 0 {
-			return false, false
+		if i%planChunks == 0 && v.needed(v.s.chunks[i:]) > v.budget {
+			return false
 		}
+		v.budget -= int(c.blocks)
 		var ahead []byte
 		if i+aheadChunks < len(v.s.chunks) {
 			ahead = v.x.codes[int(v.s.chunks[i+aheadChunks].first)*block:]
 		}
-		v.scan(c, v.x.codes[int(c.first)*block:][:int(c.blocks)*block], ahead)
+		v.scanChunk(c, v.x.codes[int(c.first)*block:][:int(c.blocks)*block], ahead)
 	}
 	v.rank()
-	return false, true
+	return v.s.full()
+}
+
+// needed is how many blocks of the chunks will be scanned, as it now looks.
+func (v *visit) needed(chunks []chunk) (blocks int) {
+	if !v.s.full() {
+		return 0
+	}
+	farthest := v.farthest()
+	for _, c := range chunks {
+		if c.distance > farthest {
+			break
+		}
+		blocks += int(c.blocks)
+	}
+	return blocks
 }
 
 // farthest is the squared distance up to which lists are visited.
@@ -226,9 +257,9 @@ func (v *visit) farthest() float32 {
 	return v.q.norm*v.q.norm + v.x.longest*v.x.longest - 2*v.threshold + v.reach
 }
 
-// scan estimates the rows of a chunk. An estimate errs by about
+// scanChunk estimates the rows of a chunk. An estimate errs by about
 // f·‖q−c‖·√(1−⟨o,ō⟩²)/√(d−1), with ⟨o,ō⟩ about .8.
-func (v *visit) scan(c chunk, codes, ahead []byte) {
+func (v *visit) scanChunk(c chunk, codes, ahead []byte) {
 	s, d := v.s, float64(v.x.space.padded)
 	shift := v.q.shift + doubt*0.6*float32(math.Sqrt(float64(c.distance)/(d-1)))
 	v.x.space.kernels.ScanCodes(&v.q.code, codes, ahead, c.product, shift, v.threshold, s.estimates[:], s.masks[:])
