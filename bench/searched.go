@@ -11,8 +11,10 @@ import (
 	"os"
 	"path/filepath"
 	"runtime/debug"
+	"strings"
 	"time"
 
+	"sluice/bench/figures"
 	"sluice/bench/load"
 	"sluice/filter"
 	"sluice/index"
@@ -32,7 +34,7 @@ type searched struct {
 
 // openSearched opens the index in a folder, or builds it there, with default
 // settings, and records what it takes.
-func openSearched(ctx context.Context, dir string, v *Vectors, log io.Writer, figures map[string]float64) (_ *searched, err error) {
+func openSearched(ctx context.Context, dir string, v *Vectors, log io.Writer, out map[string]float64) (_ *searched, err error) {
 	analyzer, err := text.New(text.Default)
 	if err != nil {
 		return nil, err
@@ -42,26 +44,32 @@ func openSearched(ctx context.Context, dir string, v *Vectors, log io.Writer, fi
 	if err != nil {
 		return nil, err
 	}
-	figures["build_cpu_s"] = took
-	if err := s.open(ctx, v, figures); err != nil {
+	out["build_cpu_s"] = took
+	if err := s.open(ctx, v, out); err != nil {
 		return nil, errors.Join(err, s.close())
 	}
 	fmt.Fprintf(log, "index: %+v, built in %.1f CPU s, opened in %.0f ms, %.0f bytes a vector in memory, %.0f on disk\n", s.index.Stats(),
-		took, figures["open_ms"], figures["bytes_per_vector"], figures["disk_bytes_per_vector"])
+		took, out["open_ms"], out["bytes_per_vector"], out["disk_bytes_per_vector"])
 	return s, nil
 }
 
-// built returns the CPU seconds that building took, in this run or an earlier one.
-func (s *searched) built(ctx context.Context, v *Vectors, log io.Writer) (took float64, err error) {
-	note := s.dir + ".json"
-	data, err := os.ReadFile(note)
-	if err == nil {
-		return took, json.Unmarshal(data, &took)
+// origin is what an index was built by, and the CPU seconds that it took.
+type origin struct {
+	Commit  string  `json:"commit"`
+	Seconds float64 `json:"cpu_s"`
+}
+
+// built returns the CPU seconds that building took, in this run or in an
+// earlier one of the same commit.
+func (s *searched) built(ctx context.Context, v *Vectors, log io.Writer) (float64, error) {
+	note, o := s.dir+".json", origin{Commit: figures.Commit(ctx)}
+	if data, err := os.ReadFile(note); err == nil {
+		var before origin
+		if err := json.Unmarshal(data, &before); err == nil && before.Commit == o.Commit && !strings.HasSuffix(o.Commit, "-modified") {
+			return before.Seconds, nil
+		}
 	}
-	if !errors.Is(err, fs.ErrNotExist) {
-		return 0, err
-	}
-	if err := os.RemoveAll(s.dir); err != nil {
+	if err := errors.Join(os.RemoveAll(note), os.RemoveAll(s.dir)); err != nil {
 		return 0, err
 	}
 	fmt.Fprintf(log, "building the index of %d vectors\n", v.count())
@@ -69,12 +77,12 @@ func (s *searched) built(ctx context.Context, v *Vectors, log io.Writer) (took f
 	if err := s.build(ctx, v); err != nil {
 		return 0, err
 	}
-	took = (cpuTime() - used).Seconds()
-	data, err = json.Marshal(took)
+	o.Seconds = (cpuTime() - used).Seconds()
+	data, err := json.Marshal(o)
 	if err != nil {
 		return 0, err
 	}
-	return took, save(note, data)
+	return o.Seconds, save(note, data)
 }
 
 func (s *searched) build(ctx context.Context, v *Vectors) (err error) {
@@ -102,7 +110,7 @@ func (s *searched) build(ctx context.Context, v *Vectors) (err error) {
 }
 
 // open records the time and the memory that it takes.
-func (s *searched) open(ctx context.Context, v *Vectors, figures map[string]float64) (err error) {
+func (s *searched) open(ctx context.Context, v *Vectors, out map[string]float64) (err error) {
 	before := anonymous()
 	start := time.Now()
 	if s.index, err = local.Open(s.dir, s.options); err != nil {
@@ -111,14 +119,14 @@ func (s *searched) open(ctx context.Context, v *Vectors, figures map[string]floa
 	if s.reader, err = s.index.Reader(); err != nil {
 		return err
 	}
-	figures["open_ms"] = milliseconds(time.Since(start))
+	out["open_ms"] = milliseconds(time.Since(start))
 	if _, err := s.reader.Dense(ctx, filter.SetOf(0), v.query(0), neighbours); err != nil {
 		return err
 	}
-	figures["bytes_per_vector"] = (anonymous() - before) / float64(v.count())
-	figures["segments"] = float64(s.index.Stats().Segments)
+	out["bytes_per_vector"] = (anonymous() - before) / float64(v.count())
+	out["segments"] = float64(s.index.Stats().Segments)
 	size, err := sizeOf(s.dir)
-	figures["disk_bytes_per_vector"] = float64(size) / float64(v.count())
+	out["disk_bytes_per_vector"] = float64(size) / float64(v.count())
 	return err
 }
 

@@ -162,7 +162,9 @@ PEERS = {
 
 def prepare(peer, name, vectors, cache):
     """Builds or loads a peer's index; returns what building it took."""
-    path, note = cache / f"{name}.index", cache / f"{name}.json"
+    package = name.split("_")[0].replace("faiss", "faiss-cpu")
+    stem = f"{name}-{importlib.metadata.version(package)}"
+    path, note = cache / f"{stem}.index", cache / f"{stem}.json"
     if note.exists():
         peer.load(str(path), vectors.shape[1])
         return json.loads(note.read_text())
