@@ -4,7 +4,8 @@
 GO    ?= go
 CACHE ?= $(if $(SLUICE_CACHE),$(SLUICE_CACHE),$(HOME)/.cache/sluice)
 CLIENTS := $(CACHE)/clients
-TEXTS ?= ../shared/data # texts to make passages and vectors of
+# A folder of texts, to make passages and vectors of.
+TEXTS ?= ../shared/data
 MODEL := all-minilm-l6-v2
 COMMIT := $(shell git rev-parse --short=12 HEAD 2>/dev/null || echo unknown)
 

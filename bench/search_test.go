@@ -28,6 +28,7 @@ for line in sys.stdin:
     r = json.loads(line)
     n = r["queries"]
     assert not r["filters"] or r["peer"] == "hnswlib"
+    assert not r["each"] or r["setting"] == 2, "the first setting reaches nothing"
     hits = []
     for i in range(n):
         allowed = range(len(rows) // d)
