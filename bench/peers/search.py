@@ -11,7 +11,7 @@ it took. Prints one JSON line {"peers": {NAME: {"settings": [...], "filters": BO
 A setting is the length of a graph's candidate list or the number of lists to visit. FILEs hold the rows allowed,
 uint32, ascending; the i-th of the first N queries is asked under the i-th of the F filters, modulo F. No filter: all
 rows. The answer is {"seconds": S, "cpu_seconds": S, "hits": [[row, ...], ...]}. All queries of a filter are one call,
-which spares Python's own time. If "each" is set they are then asked again one by one: "times" and "cpu_times" are the
+which spares Python's own time, after one query to warm up. If "each" is set they are then asked again one by one: "times" and "cpu_times" are the
 seconds of each. An empty line ends it.
 
 Selections are made ready beforehand and not timed: faiss has a bitmap, or for its plain float32 index an array of
@@ -182,6 +182,7 @@ def prepare(peer, name, vectors, cache):
 def ask(peer, queries, k, turn, places, each):
     """Adds to a turn what the queries at some places found, and took."""
     some = np.ascontiguousarray(queries[places])
+    peer.search(some[:1], k)
     cpu, start = time.process_time(), time.perf_counter()
     found = peer.search(some, k)
     turn["seconds"] += time.perf_counter() - start
