@@ -49,9 +49,10 @@ func (o *SearchOptions) setDefaults() {
 // chosen on the same queries. The caller sets the file's Command.
 //
 // Figures of a contestant c under filters of kind d (random, correlated: whole
-// topics are allowed) that allow p percent (0.01 to 100): c.d.selp.recall@10
+// topics are allowed) that allow p percent (0.01 to 100); ours answers query by
+// query, a peer all queries of a filter in one call: c.d.selp.recall@10
 // against an exact search, .qps and .queries_per_cpu_s (medians of the rounds),
-// .p50_ms, .p95_ms, .p50_cpu_ms and .p95_cpu_ms (over all rounds); of a peer
+// .p50_ms, .p95_ms, .p50_cpu_ms and .p95_cpu_ms (query by query); of a peer
 // also .setting, and the same as c.d.selp.at0.97 and at0.99.
 //
 // selp.recall@10, .qps and so on are ours, the worse of both kinds.

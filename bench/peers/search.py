@@ -11,8 +11,8 @@ it took. Prints one JSON line {"peers": {NAME: {"settings": [...], "filters": BO
 A setting is the length of a graph's candidate list or the number of lists to visit. FILEs hold the rows allowed,
 uint32, ascending; the i-th of the first N queries is asked under the i-th of the F filters, modulo F. No filter: all
 rows. The answer is {"seconds": S, "cpu_seconds": S, "hits": [[row, ...], ...]}. All queries of a filter are one call,
-which spares Python's own time, after one query to warm up. If "each" is set they are then asked again one by one: "times" and "cpu_times" are the
-seconds of each. An empty line ends it.
+which spares Python's own time, after one query to warm up. If "each" is set they are then asked again one by one:
+"times" and "cpu_times" are the seconds of each. An empty line ends it.
 
 Selections are made ready beforehand and not timed: faiss has a bitmap, or for its plain float32 index an array of
 rows, of which it looks at no others; hnswlib's filter is a Python function, far slower than its own mark of deletion,
