@@ -4,6 +4,8 @@
 GO    ?= go
 CACHE ?= $(if $(SLUICE_CACHE),$(SLUICE_CACHE),$(HOME)/.cache/sluice)
 CLIENTS := $(CACHE)/clients
+# A folder of texts, to make passages and vectors of.
+TEXTS ?= ../shared/data
 MODEL := all-minilm-l6-v2
 COMMIT := $(shell git rev-parse --short=12 HEAD 2>/dev/null || echo unknown)
 
@@ -43,10 +45,12 @@ peers: .peers/ready .peers/serve/ready ## Install what `sluice bench … --peers
 bench: build ## The encoder's own figures
 	bin/sluice bench embed
 
-bench-peers: build peers ## Ours beside ONNX Runtime, OpenVINO and infinity, in turns
+bench-peers: build peers ## Ours beside ONNX Runtime, OpenVINO, infinity, tantivy, hnswlib, faiss, usearch, in turns
 	bin/sluice bench embed --peers
 	bin/sluice bench rerank --peers
 	bin/sluice bench serve --self --peers
+	bin/sluice bench lexical $(TEXTS) --peers
+	bin/sluice bench search $(TEXTS) --peers
 
 .peers/ready: bench/peers/requirements.txt
 	python3 -m venv .peers

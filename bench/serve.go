@@ -257,7 +257,7 @@ func perRound(turns []served, f func(load.Result) float64) []float64 {
 	return each(turns, func(t served) float64 { return f(t.Result) })
 }
 
-func each(turns []served, f func(served) float64) (all []float64) {
+func each[T any](turns []T, f func(T) float64) (all []float64) {
 	for _, t := range turns {
 		all = append(all, f(t))
 	}

@@ -77,6 +77,16 @@ func LoadVectors(ctx context.Context, o VectorOptions) (*Vectors, error) {
 // Row returns the i-th vector.
 func (v *Vectors) Row(i int) []float32 { return v.Rows[i*v.Dims : (i+1)*v.Dims] }
 
+func (v *Vectors) query(i int) []float32 { return v.Queries[i*v.Dims : (i+1)*v.Dims] }
+
+func (v *Vectors) count() int { return len(v.topic) }
+
+// digest names the rows.
+func (v *Vectors) digest() string {
+	sum := sha256.Sum256(bytesOf(v.Rows))
+	return fmt.Sprintf("%x", sum[:8])
+}
+
 // Allowed returns the rows that a filter admits, ascending: share of all, at
 // least ten. Random ones are drawn row by row; correlated ones topic by topic,
 // so that a query's neighbours are nearly all admitted or nearly all not.

@@ -75,12 +75,12 @@ func TestAllowed(t *testing.T) {
 	}
 }
 
-// TestLoadVectors makes the vectors with a tiny model and finds them in the cache.
-func TestLoadVectors(t *testing.T) {
-	dir := t.TempDir()
+// writeSentences makes a folder with a text of so many random sentences.
+func writeSentences(t *testing.T, count int) string {
+	t.Helper()
 	rng := rand.New(rand.NewPCG(1, 1))
 	var text []byte
-	for range 1200 {
+	for range count {
 		for range 8 {
 			for range 1 + rng.IntN(6) {
 				text = append(text, byte('a'+rng.IntN(26)))
@@ -89,8 +89,14 @@ func TestLoadVectors(t *testing.T) {
 		}
 		text = append(text, "and an end.\n\n"...)
 	}
+	dir := t.TempDir()
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "a.txt"), text, 0o644))
-	o := VectorOptions{Model: tinyModel, Corpora: dir, Cache: filepath.Join(dir, "cache"), Rows: 1500, Queries: 10}
+	return dir
+}
+
+// TestLoadVectors makes the vectors with a tiny model and finds them in the cache.
+func TestLoadVectors(t *testing.T) {
+	o := VectorOptions{Model: tinyModel, Corpora: writeSentences(t, 1200), Cache: t.TempDir(), Rows: 1500, Queries: 10}
 	made, err := LoadVectors(t.Context(), o)
 	require.NoError(t, err)
 	require.Len(t, made.Queries, 10*made.Dims)

@@ -9,8 +9,9 @@ import (
 
 // Usage is what a process has used.
 type Usage struct {
-	CPU      time.Duration // of all cores, since it began
-	Resident int           // bytes of memory now
+	CPU       time.Duration // of all cores, since it began
+	Resident  int           // bytes of memory now
+	Anonymous int           // of those, what no file holds
 }
 
 // UsageOf reads it for a process of this machine.
@@ -19,9 +20,13 @@ func UsageOf(pid int) (Usage, error) {
 	if err != nil {
 		return Usage{}, fmt.Errorf("reading what process %d uses: %w", pid, err)
 	}
-	s, err := p.Stat()
+	stat, err := p.Stat()
 	if err != nil {
 		return Usage{}, fmt.Errorf("reading what process %d uses: %w", pid, err)
 	}
-	return Usage{CPU: time.Duration(s.CPUTime() * float64(time.Second)), Resident: s.ResidentMemory()}, nil
+	status, err := p.NewStatus()
+	if err != nil {
+		return Usage{}, fmt.Errorf("reading what process %d uses: %w", pid, err)
+	}
+	return Usage{time.Duration(stat.CPUTime() * float64(time.Second)), stat.ResidentMemory(), int(status.RssAnon)}, nil
 }

@@ -1,0 +1,261 @@
+package bench
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strconv"
+
+	"sluice/bench/figures"
+	"sluice/kernels/simd"
+)
+
+const (
+	neighbours   = 10 // that a search asks for
+	pointFilters = 4  // of one share, which the queries have in turn
+)
+
+// SearchOptions says what Search measures.
+type SearchOptions struct {
+	Vectors VectorOptions
+	Queries int // of a turn (default 200)
+	Rounds  int // turns of each contestant at each filter (default 5)
+	Peers   *Peers
+	Log     io.Writer
+}
+
+func (o *SearchOptions) setDefaults() {
+	if o.Queries <= 0 {
+		o.Queries = 200
+	}
+	if o.Rounds <= 0 {
+		o.Rounds = 5
+	}
+	if o.Log == nil {
+		o.Log = io.Discard
+	}
+	o.Vectors.Log = o.Log
+}
+
+// Search measures the dense leg of the embedded index with one thread under
+// filters, the peers in between, turn by turn. Every row is a document. Of a
+// peer's settings the cheapest count that reach a recall of .95, .97 and .99,
+// chosen on the same queries. The caller sets the file's Command.
+//
+// Figures of a contestant c under filters of kind d (random, correlated: whole
+// topics are allowed) that allow p percent (0.01 to 100); ours answers query by
+// query, a peer all queries of a filter in one call: c.d.selp.recall@10
+// against an exact search, .qps and .queries_per_cpu_s (medians of the rounds),
+// .p50_ms, .p95_ms, .p50_cpu_ms and .p95_cpu_ms (query by query); of a peer
+// also .setting, and the same as c.d.selp.at0.97 and at0.99.
+//
+// selp.recall@10, .qps and so on are ours, the worse of both kinds.
+// best_peer.selp.qps is that of the peer that does the most queries a CPU
+// second of those that reach .95, and ratio.selp.qps_to_best_peer the median of
+// the rounds' ratios to it, with .min and .max; ratio.cpu.selp. the same in CPU
+// time, ratio.selp.p95_cpu_to_best_peer ours over the peer's, and
+// ratio.cpu.selp.qps_to_best_peer.at0.97 and at0.99 to the best one there: of
+// both kinds the one with the smaller ratio in CPU time.
+//
+// build_cpu_s, c.build_cpu_s and ratio.build_to_hnswlib are CPU time, of the run
+// that built the index; bytes_per_vector is the memory that an open index and
+// its searches take without the files that are mapped, disk_bytes_per_vector
+// all files, open_ms the time to open the index.
+func Search(ctx context.Context, o SearchOptions) (file figures.File, err error) {
+	o.setDefaults()
+	b, err := o.open(ctx)
+	if err != nil {
+		return file, err
+	}
+	defer func() { err = errors.Join(err, b.close()) }()
+	file.Commit, file.Environment, file.Figures = figures.Commit(ctx), figures.Local(simd.Best().Level), b.figures
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
+	for _, share := range []float64{0.0001, 0.001, 0.01, 0.1, 0.5, 1} {
+		if err := b.measureShare(ctx, share); err != nil {
+			return file, fmt.Errorf("measuring searches among %g %%: %w", 100*share, err)
+		}
+	}
+	return file, nil
+}
+
+// searchBench holds the contestants.
+type searchBench struct {
+	SearchOptions
+	vectors *Vectors
+	dot     func(a, b []float32) float32
+	own     *searched
+	peers   *densePeers // nil: none
+	figures map[string]float64
+	scratch string // folder for the filters
+}
+
+func (o SearchOptions) open(ctx context.Context) (_ *searchBench, err error) {
+	b := &searchBench{SearchOptions: o, dot: simd.Best().Dot, figures: map[string]float64{}}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, b.close())
+		}
+	}()
+	if b.scratch, err = os.MkdirTemp("", "sluice-bench-"); err != nil {
+		return nil, err
+	}
+	if b.vectors, err = LoadVectors(ctx, o.Vectors); err != nil {
+		return nil, err
+	}
+	if held := len(b.vectors.Queries) / b.vectors.Dims; held < o.Queries {
+		return nil, fmt.Errorf("%d queries are held out, not %d", held, o.Queries)
+	}
+	dir := filepath.Join(o.Vectors.Cache, "search-"+b.vectors.digest())
+	if b.own, err = openSearched(ctx, dir, b.vectors, o.Log, b.figures); err != nil {
+		return nil, err
+	}
+	if o.Peers != nil {
+		if b.peers, err = o.Peers.dense(ctx, dir, b.scratch, b.vectors); err != nil {
+			return nil, err
+		}
+		b.recordBuilds()
+	}
+	return b, nil
+}
+
+func (b *searchBench) close() (err error) {
+	if b.own != nil {
+		err = b.own.close()
+	}
+	if b.peers != nil {
+		err = errors.Join(err, b.peers.Close())
+	}
+	return errors.Join(err, os.RemoveAll(b.scratch))
+}
+
+// measureShare records the points of one share, and the worse of both kinds.
+func (b *searchBench) measureShare(ctx context.Context, share float64) error {
+	place := "sel" + strconv.FormatFloat(100*share, 'g', 4, 64)
+	var points []string
+	var compared [][]*comparison
+	for _, correlated := range []bool{false, true} {
+		if share == 1 && correlated {
+			continue // all rows are all rows
+		}
+		p, err := b.point(share, correlated)
+		if err != nil {
+			return err
+		}
+		p.name = p.kind + "." + place
+		c, err := b.measure(ctx, p)
+		if err != nil {
+			return err
+		}
+		points, compared = append(points, p.name), append(compared, c)
+	}
+	b.recordWorse(place, points, compared)
+	return nil
+}
+
+// measure has all contestants search at a point, turn by turn.
+func (b *searchBench) measure(ctx context.Context, p *point) ([]*comparison, error) {
+	warm, err := b.own.turn(ctx, p, b.Queries)
+	if err != nil {
+		return nil, err
+	}
+	entrants, err := b.enter(p)
+	if err != nil {
+		return nil, err
+	}
+	var ours []searchTurn
+	for range b.Rounds {
+		t, err := b.own.turn(ctx, p, b.Queries)
+		if err != nil {
+			return nil, err
+		}
+		ours = append(ours, t)
+		for _, e := range entrants {
+			if t, err = b.peers.turn(e.peer, e.setting, p, b.Queries, true); err != nil {
+				return nil, err
+			}
+			e.turns = append(e.turns, t)
+		}
+	}
+	b.report("sluice."+p.name, ours, p.recall(warm.Hits))
+	return b.compare(p, ours, entrants), nil
+}
+
+// entrant is a peer with one setting.
+type entrant struct {
+	peer    string
+	setting int
+	recall  float64
+	turns   []searchTurn
+}
+
+func (e *entrant) rate() float64 { return median(each(e.turns, searchTurn.perCPU)) }
+
+// targets are the recalls at which peers are compared, and their figures' suffixes.
+var targets = []struct {
+	recall float64
+	suffix string
+}{{.95, ""}, {.97, ".at0.97"}, {.99, ".at0.99"}}
+
+// hopeless is how many times the CPU time of the fastest peer another takes
+// whose longer settings are not tried any more.
+const hopeless = 10
+
+// enter tries the peers' settings, the cheapest first, and returns those that
+// are the first to reach a target.
+func (b *searchBench) enter(p *point) (entrants []*entrant, err error) {
+	if b.peers == nil {
+		return nil, nil
+	}
+	fastest := math.Inf(1) // CPU time of a peer that reaches the first target
+	for _, name := range b.peers.names {
+		peer := b.peers.found[name]
+		if !peer.Filters && !p.all() {
+			continue
+		}
+		reached := 0
+		for _, setting := range peer.Settings {
+			t, err := b.peers.turn(name, setting, p, b.Queries, false)
+			if err != nil {
+				return nil, err
+			}
+			recall := p.recall(t.Hits)
+			if n := reaches(recall); n > reached {
+				entrants = append(entrants, &entrant{peer: name, setting: setting, recall: recall})
+				fastest, reached = min(fastest, t.CPUSeconds), n
+			}
+			if reached == len(targets) || t.CPUSeconds > hopeless*fastest {
+				break
+			}
+		}
+		if reached == 0 {
+			fmt.Fprintf(b.Log, "%-42s %s does not reach a recall of .95, or not in %d times the time of another\n", p.name, name, hopeless)
+		}
+	}
+	return entrants, nil
+}
+
+// reaches counts the targets that a recall reaches.
+func reaches(recall float64) (n int) {
+	for _, t := range targets {
+		if recall >= t.recall {
+			n++
+		}
+	}
+	return n
+}
+
+// first returns of each peer the entrant that is the first to reach a recall.
+func first(entrants []*entrant, recall float64) (chosen []*entrant) {
+	for _, e := range entrants {
+		if e.recall >= recall && !slices.ContainsFunc(chosen, func(c *entrant) bool { return c.peer == e.peer }) {
+			chosen = append(chosen, e)
+		}
+	}
+	return chosen
+}

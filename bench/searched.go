@@ -1,0 +1,194 @@
+package bench
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"runtime/debug"
+	"strings"
+	"time"
+
+	"sluice/bench/figures"
+	"sluice/bench/load"
+	"sluice/filter"
+	"sluice/index"
+	"sluice/index/local"
+	"sluice/index/text"
+)
+
+const appliedRows = 4096 // in a batch
+
+// searched is this program's index of the vectors.
+type searched struct {
+	dir     string
+	options local.Options
+	index   *local.Index
+	reader  index.Reader
+}
+
+// openSearched opens the index in a folder, or builds it there, with default
+// settings, and records what it takes.
+func openSearched(ctx context.Context, dir string, v *Vectors, log io.Writer, out map[string]float64) (_ *searched, err error) {
+	analyzer, err := text.New(text.Default)
+	if err != nil {
+		return nil, err
+	}
+	s := &searched{dir: filepath.Join(dir, "index"), options: local.Options{Dimensions: v.Dims, Analyzer: analyzer, Log: slog.New(slog.DiscardHandler)}}
+	took, err := s.built(ctx, v, log)
+	if err != nil {
+		return nil, err
+	}
+	out["build_cpu_s"] = took
+	if err := s.open(ctx, v, out); err != nil {
+		return nil, errors.Join(err, s.close())
+	}
+	fmt.Fprintf(log, "index: %+v, built in %.1f CPU s, opened in %.0f ms, %.0f bytes a vector in memory, %.0f on disk\n", s.index.Stats(),
+		took, out["open_ms"], out["bytes_per_vector"], out["disk_bytes_per_vector"])
+	return s, nil
+}
+
+// origin is what an index was built by, and the CPU seconds that it took.
+type origin struct {
+	Commit  string  `json:"commit"`
+	Seconds float64 `json:"cpu_s"`
+}
+
+// built returns the CPU seconds that building took, in this run or in an
+// earlier one of the same commit.
+func (s *searched) built(ctx context.Context, v *Vectors, log io.Writer) (float64, error) {
+	note, o := s.dir+".json", origin{Commit: figures.Commit(ctx)}
+	if data, err := os.ReadFile(note); err == nil {
+		var before origin
+		if err := json.Unmarshal(data, &before); err == nil && before.Commit == o.Commit && !strings.HasSuffix(o.Commit, "-modified") {
+			return before.Seconds, nil
+		}
+	}
+	if err := errors.Join(os.RemoveAll(note), os.RemoveAll(s.dir)); err != nil {
+		return 0, err
+	}
+	fmt.Fprintf(log, "building the index of %d vectors\n", v.count())
+	used := cpuTime()
+	if err := s.build(ctx, v); err != nil {
+		return 0, err
+	}
+	o.Seconds = (cpuTime() - used).Seconds()
+	data, err := json.Marshal(o)
+	if err != nil {
+		return 0, err
+	}
+	return o.Seconds, save(note, data)
+}
+
+func (s *searched) build(ctx context.Context, v *Vectors) (err error) {
+	if err := os.MkdirAll(filepath.Dir(s.dir), 0o755); err != nil {
+		return err
+	}
+	ix, err := local.Open(s.dir, s.options)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, ix.Close()) }()
+	for from := 0; from < v.count(); from += appliedRows {
+		var batch index.Batch
+		for row := from; row < min(from+appliedRows, v.count()); row++ {
+			batch.Put = append(batch.Put, index.Document{Ordinal: uint32(row), Rows: []index.Row{{Row: uint32(row), Vector: v.Row(row)}}})
+		}
+		if err := ix.Apply(ctx, batch); err != nil {
+			return err
+		}
+	}
+	if err := errors.Join(ix.Apply(ctx, index.Batch{Epoch: 1}), ix.Flush(ctx)); err != nil {
+		return err
+	}
+	return ix.Compact(ctx)
+}
+
+// open records the time and the memory that it takes.
+func (s *searched) open(ctx context.Context, v *Vectors, out map[string]float64) (err error) {
+	before := anonymous()
+	start := time.Now()
+	if s.index, err = local.Open(s.dir, s.options); err != nil {
+		return err
+	}
+	if s.reader, err = s.index.Reader(); err != nil {
+		return err
+	}
+	out["open_ms"] = milliseconds(time.Since(start))
+	if _, err := s.reader.Dense(ctx, filter.SetOf(0), v.query(0), neighbours); err != nil {
+		return err
+	}
+	out["bytes_per_vector"] = (anonymous() - before) / float64(v.count())
+	out["segments"] = float64(s.index.Stats().Segments)
+	size, err := sizeOf(s.dir)
+	out["disk_bytes_per_vector"] = float64(size) / float64(v.count())
+	return err
+}
+
+// anonymous is the memory of this process without mapped files; 0: not known.
+func anonymous() float64 {
+	debug.FreeOSMemory()
+	usage, err := load.UsageOf(os.Getpid())
+	if err != nil {
+		return 0
+	}
+	return float64(usage.Anonymous)
+}
+
+func sizeOf(dir string) (size int64, err error) {
+	err = filepath.WalkDir(dir, func(_ string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() {
+			return err
+		}
+		info, err := entry.Info()
+		if err == nil {
+			size += info.Size()
+		}
+		return err
+	})
+	return size, err
+}
+
+func (s *searched) close() (err error) {
+	if s.reader != nil {
+		s.reader.Close()
+	}
+	if s.index != nil {
+		err = s.index.Close()
+	}
+	return err
+}
+
+// turn searches for the first queries, each under its filter. One search under
+// each goes before: what ran in between has used the processor's caches.
+func (s *searched) turn(ctx context.Context, p *point, queries int) (t searchTurn, err error) {
+	for i := range p.sets {
+		if _, err := s.reader.Dense(ctx, p.set(i), p.vectors.query(i), neighbours); err != nil {
+			return t, err
+		}
+	}
+	for i := range queries {
+		start, used := time.Now(), cpuTime()
+		hits, err := s.reader.Dense(ctx, p.set(i), p.vectors.query(i), neighbours)
+		took, cpu := time.Since(start).Seconds(), (cpuTime() - used).Seconds()
+		if err != nil {
+			return t, err
+		}
+		t.Times, t.CPUTimes = append(t.Times, took), append(t.CPUTimes, cpu)
+		rows := make([]int, len(hits))
+		for j, h := range hits {
+			rows[j] = int(h.Row)
+			if !p.set(i).Contains(h.Ordinal) {
+				return t, fmt.Errorf("row %d was found, which the filter forbids", h.Row)
+			}
+		}
+		t.Hits = append(t.Hits, rows)
+	}
+	t.Seconds, t.CPUSeconds = sum(t.Times), sum(t.CPUTimes)
+	return t, nil
+}
