@@ -11,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -49,6 +50,8 @@ type daemon struct {
 	registry   *prometheus.Registry
 
 	policies *filter.Policies // overrides config.Policies where not nil
+
+	snapshots sync.Mutex // held by the one under way
 }
 
 // open starts everything but the listeners. On an error what had started is
@@ -83,6 +86,7 @@ func (d *daemon) openStore() (err error) {
 	if err := os.MkdirAll(d.config.Data, 0o750); err != nil {
 		return fmt.Errorf("creating the data directory: %w", err)
 	}
+	warnOfSnapshot(d.config.Data, d.log)
 	d.store, err = pebble.Open(storeDir(d.config.Data), pebble.Options{Logger: d.log})
 	return err
 }
@@ -312,7 +316,8 @@ func (d *daemon) serve(ctx context.Context, listener, admin net.Listener) error 
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error { return d.server.Serve(ctx, listener) })
 	if admin != nil {
-		group.Go(func() error { return server.ServeAdmin(ctx, admin, d.registry) })
+		d.log.Info("listening for administrators", "url", "http://"+admin.Addr().String())
+		group.Go(func() error { return server.ServeAdmin(ctx, admin, d.registry, d.snapshot) })
 	}
 	d.log.Info("listening", "url", "http://"+listener.Addr().String())
 	return group.Wait()
