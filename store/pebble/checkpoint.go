@@ -24,7 +24,7 @@ func (s *Store) Checkpoint(ctx context.Context, dir string) error {
 		return err
 	}
 	defer s.use.RUnlock()
-	err := s.guard.run(func() error { return s.db.Checkpoint(dir, pebble.WithFlushedWAL()) })
+	err := s.guard.run(func() error { return s.checkpoint(dir) })
 	if err == nil {
 		err = placeFormat(s.guard.FS, dir)
 	}
@@ -32,4 +32,15 @@ func (s *Store) Checkpoint(ctx context.Context, dir string) error {
 		return fmt.Errorf("copying the store to %s: %w", dir, err)
 	}
 	return nil
+}
+
+// checkpoint recovers from pebble's panic where a directory cannot be synced: it
+// is the checkpoint's own, and pebble holds no lock then.
+func (s *Store) checkpoint(dir string) (err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			err = fmt.Errorf("%v", r)
+		}
+	}()
+	return s.db.Checkpoint(dir, pebble.WithFlushedWAL())
 }
