@@ -93,6 +93,9 @@ func (d *daemon) openStore() (err error) {
 
 func storeDir(data string) string { return filepath.Join(data, "store") }
 func indexDir(data string) string { return filepath.Join(data, "index") }
+func collectionDir(data string, c store.Collection) string {
+	return filepath.Join(indexDir(data), fmt.Sprintf("c%08x", c.ID))
+}
 
 func (d *daemon) openAudit() (err error) {
 	c := d.config.Audit
@@ -260,7 +263,7 @@ func (f modelFolders) distinct() (dirs []string) {
 // openIndex opens one collection's index. The index is derived: one that is
 // damaged, or made by another model, is removed and built again.
 func (d *daemon) openIndex(c store.Collection, fresh bool) (index.Index, error) {
-	dir := filepath.Join(indexDir(d.config.Data), fmt.Sprintf("c%08x", c.ID))
+	dir := collectionDir(d.config.Data, c)
 	analyzer, err := text.New(c.Settings.Analyzer)
 	if err != nil {
 		return nil, err

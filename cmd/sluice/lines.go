@@ -30,8 +30,9 @@ func readLines(name string) iter.Seq2[client.Document, error] {
 		decoder := json.NewDecoder(f)
 		decoder.DisallowUnknownFields()
 		for n := 1; ; n++ {
-			var d client.Document
-			err := decoder.Decode(&d)
+			var line dumped
+			err := decoder.Decode(&line)
+			d := line.Document
 			if errors.Is(err, io.EOF) {
 				return
 			}

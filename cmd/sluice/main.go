@@ -23,6 +23,7 @@ type cli struct {
 	Access   accessCommand   `cmd:"" help:"Change, preview and explain who may read what."`
 	Check    checkCommand    `cmd:"" help:"Verify every checksum and cross reference of a data directory, read-only."`
 	Snapshot snapshotCommand `cmd:"" help:"Make a backup inside the data directory, of hard links, while a daemon runs or not."`
+	Dump     dumpCommand     `cmd:"" help:"Write the documents of a stopped daemon, or of a snapshot, as 'sluice ingest' takes them."`
 	Key      keyCommand      `cmd:"" help:"Make an API key and the hash to put into the configuration."`
 	Model    modelCommand    `cmd:"" help:"Fetch models."`
 	Eval     evalCommand     `cmd:"" help:"Measure relevance, and prove that nobody sees what they may not."`
