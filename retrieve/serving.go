@@ -272,7 +272,7 @@ func (s *Serving) read(ctx context.Context, ix index.Index, collection uint32, o
 			}
 			if exists = err == nil; exists {
 				record = content.Record
-				out.batch.Put = append(out.batch.Put, indexed(content))
+				out.batch.Put = append(out.batch.Put, Indexed(content))
 			}
 		}
 		if !exists {
@@ -292,7 +292,8 @@ func (s *Serving) applyToIndex(ctx context.Context, ix index.Index, collection u
 	return ix.Apply(ctx, now.batch)
 }
 
-func indexed(c store.Content) index.Document {
+// Indexed is a document as its index is to hold it.
+func Indexed(c store.Content) index.Document {
 	d := index.Document{Ordinal: c.Ordinal, Rows: make([]index.Row, len(c.Chunks))}
 	for i, piece := range c.Chunks {
 		d.Rows[i] = index.Row{

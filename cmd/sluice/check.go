@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"time"
 
 	"sluice/index/local"
 	"sluice/store"
@@ -14,7 +15,8 @@ import (
 )
 
 type checkCommand struct {
-	Data string `arg:"" help:"Data directory of a daemon that is not running."`
+	Data string `arg:"" help:"Data directory of a daemon that is not running, or a snapshot."`
+	Deep bool   `help:"Also compare every row of the indexes, its vector, codes and postings with the documents; takes about as long as to build them."`
 }
 
 func (c checkCommand) Run(ctx context.Context) error {
@@ -29,6 +31,14 @@ func (c checkCommand) Run(ctx context.Context) error {
 	}
 	if err := checkIndexes(c.Data, epoch, report); err != nil {
 		return err
+	}
+	if c.Deep {
+		if err := compareIndexes(ctx, c.Data, report); err != nil {
+			return err
+		}
+	}
+	if s, err := readSnapshot(c.Data); err == nil {
+		fmt.Fprintf(os.Stderr, "this is the snapshot %s of %s: changes after epoch %d, revocations too, are not in it\n", s.Name, s.Made.Format(time.RFC3339), s.Epoch)
 	}
 	if faults > 0 {
 		return fmt.Errorf("%d faults; faults of the index are mended by removing %s, those of the store by restoring a backup", faults, indexDir(c.Data))

@@ -12,6 +12,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -50,6 +51,8 @@ type daemon struct {
 	registry   *prometheus.Registry
 
 	policies *filter.Policies // overrides config.Policies where not nil
+
+	snapshots sync.Mutex // held by the one under way
 }
 
 // open starts everything but the listeners. On an error what had started is
@@ -84,12 +87,16 @@ func (d *daemon) openStore() (err error) {
 	if err := os.MkdirAll(d.config.Data, 0o750); err != nil {
 		return fmt.Errorf("creating the data directory: %w", err)
 	}
+	warnOfSnapshot(d.config.Data, d.log)
 	d.store, err = pebble.Open(storeDir(d.config.Data), pebble.Options{Logger: d.log})
 	return err
 }
 
 func storeDir(data string) string { return filepath.Join(data, "store") }
 func indexDir(data string) string { return filepath.Join(data, "index") }
+func collectionDir(data string, c store.Collection) string {
+	return filepath.Join(indexDir(data), fmt.Sprintf("c%08x", c.ID))
+}
 
 func (d *daemon) openAudit() (err error) {
 	c := d.config.Audit
@@ -265,7 +272,7 @@ func (f modelFolders) distinct() (dirs []string) {
 // openIndex opens one collection's index. The index is derived: one that is
 // damaged, or made by another model, is removed and built again.
 func (d *daemon) openIndex(c store.Collection, fresh bool) (index.Index, error) {
-	dir := filepath.Join(indexDir(d.config.Data), fmt.Sprintf("c%08x", c.ID))
+	dir := collectionDir(d.config.Data, c)
 	analyzer, err := text.New(c.Settings.Analyzer)
 	if err != nil {
 		return nil, err
@@ -321,7 +328,8 @@ func (d *daemon) serve(ctx context.Context, listener, admin net.Listener) error 
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error { return d.server.Serve(ctx, listener) })
 	if admin != nil {
-		group.Go(func() error { return server.ServeAdmin(ctx, admin, d.registry) })
+		d.log.Info("listening for administrators", "url", "http://"+admin.Addr().String())
+		group.Go(func() error { return server.ServeAdmin(ctx, admin, d.registry, d.snapshot) })
 	}
 	d.log.Info("listening", "url", "http://"+listener.Addr().String())
 	return group.Wait()

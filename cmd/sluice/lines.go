@@ -25,14 +25,14 @@ func readLines(name string, files *folder) iter.Seq2[client.Document, error] {
 			return
 		}
 		defer f.Close()
-		for l := range ndjson[client.Document](f) {
+		for l := range ndjson[dumped](f) {
 			switch {
 			case l.number == 0:
-				yield(l.value, fmt.Errorf("reading %s: %w", name, l.err))
+				yield(client.Document{}, fmt.Errorf("reading %s: %w", name, l.err))
 				return
 			case l.err != nil:
 				files.unread(fmt.Sprintf("line %d", l.number), l.err)
-			case !yield(l.value, nil):
+			case !yield(l.value.Document, nil):
 				return
 			}
 		}

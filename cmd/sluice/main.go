@@ -16,16 +16,18 @@ import (
 var commit = "unknown"
 
 type cli struct {
-	Serve  serveCommand  `cmd:"" help:"Run the daemon."`
-	Demo   demoCommand   `cmd:"" help:"Run the daemon with the demo corpus and show one question asked by two principals."`
-	Ingest ingestCommand `cmd:"" help:"Send a folder of documents to the daemon."`
-	Search searchCommand `cmd:"" help:"Ask the daemon a question."`
-	Access accessCommand `cmd:"" help:"Change, preview and explain who may read what."`
-	Check  checkCommand  `cmd:"" help:"Verify every checksum and cross reference of a data directory, read-only."`
-	Key    keyCommand    `cmd:"" help:"Make an API key and the hash to put into the configuration."`
-	Model  modelCommand  `cmd:"" help:"Fetch models."`
-	Eval   evalCommand   `cmd:"" help:"Measure relevance, and prove that nobody sees what they may not."`
-	Bench  benchCommand  `cmd:"" help:"Measure throughput and latency."`
+	Serve    serveCommand    `cmd:"" help:"Run the daemon."`
+	Demo     demoCommand     `cmd:"" help:"Run the daemon with the demo corpus and show one question asked by two principals."`
+	Ingest   ingestCommand   `cmd:"" help:"Send a folder of documents to the daemon."`
+	Search   searchCommand   `cmd:"" help:"Ask the daemon a question."`
+	Access   accessCommand   `cmd:"" help:"Change, preview and explain who may read what."`
+	Check    checkCommand    `cmd:"" help:"Verify every checksum and cross reference of a data directory, read-only."`
+	Snapshot snapshotCommand `cmd:"" help:"Make a backup inside the data directory, of hard links, while a daemon runs or not."`
+	Dump     dumpCommand     `cmd:"" help:"Write the documents of a stopped daemon, or of a snapshot, as 'sluice ingest' takes them."`
+	Key      keyCommand      `cmd:"" help:"Make an API key and the hash to put into the configuration."`
+	Model    modelCommand    `cmd:"" help:"Fetch models."`
+	Eval     evalCommand     `cmd:"" help:"Measure relevance, and prove that nobody sees what they may not."`
+	Bench    benchCommand    `cmd:"" help:"Measure throughput and latency."`
 
 	Version kong.VersionFlag `help:"Print the version and exit."`
 }

@@ -18,6 +18,7 @@ const (
 	PreviewAccess    = "access.preview"
 	ExplainAccess    = "access.explain"
 	LoadPolicies     = "policies.load"
+	TakeSnapshot     = "snapshot.take"
 	Search           = "search"
 )
 

@@ -17,15 +17,24 @@ import (
 // goroutine that met it, as well as each one that tries to write later. So the
 // directory stays as it was at the failure, which is what the next open needs.
 // Parked goroutines end with the process.
+//
+// Files outside the directory, those of a checkpoint, are not guarded: an error
+// there is the checkpoint's.
 type guard struct {
 	vfs.FS
+	dir      string
 	underWay sync.RWMutex // held for reading by each write
 	once     sync.Once
 	failed   chan struct{} // closed when err is set
 	err      error
 }
 
-func newGuard(fs vfs.FS) *guard { return &guard{FS: fs, failed: make(chan struct{})} }
+func newGuard(fs vfs.FS, dir string) *guard {
+	return &guard{FS: fs, dir: fs.PathJoin(dir), failed: make(chan struct{})}
+}
+
+// guards reports the store's own directory.
+func (g *guard) guards(dir string) bool { return g.PathJoin(dir) == g.dir }
 
 // failure returns what stopped the store, or nil.
 func (g *guard) failure() error {
@@ -82,6 +91,9 @@ func (g *guard) Lock(string) (io.Closer, error) { return io.NopCloser(nil), nil 
 // marker names the manifest in force, and must not survive a crash that its
 // manifest, another new file, does not survive.
 func (g *guard) Create(name string, category vfs.DiskWriteCategory) (vfs.File, error) {
+	if !g.guards(g.PathDir(name)) {
+		return g.FS.Create(name, category)
+	}
 	if strings.HasPrefix(g.PathBase(name), "marker.") {
 		_ = g.write(func() error { return syncDir(g.FS, g.PathDir(name)) })
 	}
@@ -94,8 +106,8 @@ func (g *guard) ReuseForWrite(oldname, newname string, category vfs.DiskWriteCat
 
 func (g *guard) OpenDir(name string) (vfs.File, error) {
 	f, err := g.FS.OpenDir(name)
-	if err != nil {
-		return nil, err
+	if err != nil || !g.guards(name) {
+		return f, err
 	}
 	return &guardedFile{f, g}, nil
 }

@@ -143,7 +143,7 @@ func openClaimed(dir string, options Options, lock io.Closer) (*Store, error) {
 		return nil, err
 	}
 	s := &Store{
-		guard:    newGuard(options.FS),
+		guard:    newGuard(options.FS, dir),
 		lock:     lock,
 		codec:    codec,
 		readOnly: options.ReadOnly,
