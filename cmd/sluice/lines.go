@@ -29,6 +29,7 @@ func readLines(name string) iter.Seq2[client.Document, error] {
 		defer f.Close()
 		decoder := json.NewDecoder(f)
 		decoder.DisallowUnknownFields()
+		decoder.UseNumber() // attributes keep their digits
 		for n := 1; ; n++ {
 			var line dumped
 			err := decoder.Decode(&line)
