@@ -202,6 +202,7 @@ func ndjson[T any](file io.Reader) iter.Seq[numbered[T]] {
 			l := numbered[T]{number: n}
 			decoder := json.NewDecoder(bytes.NewReader(scanner.Bytes()))
 			decoder.DisallowUnknownFields()
+			decoder.UseNumber() // attributes keep their digits
 			l.err = decoder.Decode(&l.value)
 			if !yield(l) {
 				return

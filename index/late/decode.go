@@ -29,7 +29,7 @@ func (c *Coder) turnedBack(m []float32, row []byte) []float32 {
 	for k := range c.Dimensions {
 		x := c.element(row, k)
 		for j := range v {
-			v[j] += x * m[k*c.Dimensions+j]
+			v[j] += x * m[j*c.Dimensions+k]
 		}
 	}
 	ref.Normalize(v)
