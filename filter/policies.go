@@ -140,12 +140,19 @@ func positioned(name string, err error) error {
 }
 
 // checkShape keeps the recursive parser and the validator within bounds, whose
-// time grows faster than a policy's length and than its longest a.b.c. It does
-// not tell code from strings and comments: texts where that matters are not policies.
+// time grows faster than a policy's length and than its longest a.b.c. What
+// stands in strings and comments does not count, but that strings have bytes.
 func checkShape(text string) error {
 	depth, line, start, dots := 0, 1, 0, 0
-	for i := range len(text) {
+	for i := 0; i < len(text); i++ {
 		switch text[i] {
+		case '"', '/':
+			n := opaque(text[i:])
+			line += strings.Count(text[i:i+n], "\n")
+			if text[i] == '/' {
+				start += n
+			}
+			i += n - 1
 		case '\n':
 			line++
 		case ';':
@@ -166,6 +173,34 @@ func checkShape(text string) error {
 		}
 	}
 	return nil
+}
+
+// opaque returns the length of the string or comment that the text begins with,
+// else 1. One without an end has all the rest.
+func opaque(text string) int {
+	switch {
+	case strings.HasPrefix(text, `"`):
+		return stringLength(text)
+	case strings.HasPrefix(text, "//"):
+		line, _, _ := strings.Cut(text, "\n")
+		return len(line)
+	case strings.HasPrefix(text, "/*"):
+		comment, _, _ := strings.Cut(text[2:], "*/")
+		return min(len(text), len("/*")+len(comment)+len("*/"))
+	}
+	return 1
+}
+
+func stringLength(text string) int {
+	for i := 1; i < len(text); i++ {
+		switch text[i] {
+		case '\\':
+			i++
+		case '"':
+			return i + 1
+		}
+	}
+	return len(text)
 }
 
 // checkNoDocumentID refuses policies that name a single document: they would

@@ -41,6 +41,11 @@ func TestParsePoliciesRefuses(t *testing.T) {
 		"schema syntax":      {schema + "\nentity ;", allowAll, "schema.cedarschema:8:8"},
 		"schema reference":   {"entity User { a: Nothing };", allowAll, "schema.cedarschema: "},
 		"schema nesting":     {strings.Repeat("{", 1000), allowAll, "schema.cedarschema:1: more than 128 nested"},
+		"record type":        {schema + "type Pair = { a: Long };", allowAll, "schema.cedarschema: type Pair: use String"},
+		"set of records":     {schema + "type Pairs = Set<{ a: Long }>;", allowAll, "schema.cedarschema: type Pairs: use String"},
+		"type of itself":     {schema + "type A = B; type B = Set<A>;", allowAll, "schema.cedarschema: type "},
+		"long chain":         {schema + "type T9 = Long;" + chain(9), allowAll, "schema.cedarschema: type T"},
+		"namespaced type":    {schema + "namespace N { type A = Long; }", allowAll, "schema.cedarschema: namespace N: declare"},
 		"no read":            {strings.Replace(schema, "action read", "action write", 1), "", "action read is missing"},
 		"read of others":     {strings.Replace(schema, "resource: Document", "resource: User", 1), "", "resource type `Document` is not valid"},
 		"context":            {strings.Replace(schema, "resource: Document", "resource: Document, context: { ip: String }", 1), "", "no context"},
@@ -60,6 +65,56 @@ func TestParsePoliciesRefuses(t *testing.T) {
 			require.Nil(t, p)
 		})
 	}
+}
+
+// chain declares n types, each by the name of the next.
+func chain(n int) (text string) {
+	for i := range n {
+		text += fmt.Sprintf("type T%d = T%d;\n", i, i+1)
+	}
+	return text
+}
+
+// TestTypesThatDouble: each type is twice the next, so that the first one
+// written out would have 2^40 attributes.
+func TestTypesThatDouble(t *testing.T) {
+	text := strings.Replace(modelSchema, "secret?: Bool", "secret?: T0", 1) + "type T40 = Long;\n"
+	for i := range 40 {
+		text += fmt.Sprintf("type T%d = { a: T%d, b: T%d };\n", i, i+1, i+1)
+	}
+	_, err := filter.ParsePolicies(text, map[string]string{"a.cedar": allowAll})
+	require.ErrorIs(t, err, filter.ErrInvalidPolicies)
+	require.ErrorContains(t, err, "schema.cedarschema: type T")
+}
+
+func TestNamedTypes(t *testing.T) {
+	p := mustParse(t, strings.Replace(modelSchema, "secret?: Bool", "secret?: T0", 1)+"type T3 = Bool;"+chain(3)+"type Tags = Set<Tag>; type Tag = String;",
+		allowAll)
+	require.NoError(t, p.CheckDocument(filter.Attributes{"secret": true}))
+	require.Error(t, p.CheckDocument(filter.Attributes{"secret": "yes"}))
+}
+
+// TestShapeOfCode: nothing in a comment or a string opens, closes or ends anything.
+func TestShapeOfCode(t *testing.T) {
+	open, shut := strings.Repeat("(", 100), strings.Repeat(")", 100)
+	const when = "permit (principal, action, resource) when { "
+	for name, hidden := range map[string]string{
+		"line comment":  "//;" + shut + "\n",
+		"block comment": "/*;" + shut + "*/",
+		"string":        `";` + shut + `\"" == `,
+	} {
+		_, err := filter.ParsePolicies(modelSchema, map[string]string{"a.cedar": when + strings.Repeat(open+hidden, 100)})
+		require.ErrorContains(t, err, ": more than 128 nested brackets", name)
+		dots := strings.Replace(hidden, shut, "", 1) + strings.Repeat("principal.", 100)
+		_, err = filter.ParsePolicies(modelSchema, map[string]string{"a.cedar": when + strings.Repeat(dots, 11)})
+		require.ErrorContains(t, err, "or 1000 dots without a semicolon", name)
+	}
+	many := strings.Repeat("([{.", 5000)
+	mustParse(t, modelSchema, "// "+many+"\n/* "+many+" \n*/"+when+`principal.tenant != "`+many[:8000]+`\"(" };`)
+	_, err := filter.ParsePolicies(modelSchema, map[string]string{"a.cedar": when + `principal.tenant != "` + many})
+	require.ErrorContains(t, err, "more than 16384 bytes")
+	_, err = filter.ParsePolicies(modelSchema, map[string]string{"a.cedar": "/* \n */ //\n" + strings.Repeat("(", 129)})
+	require.ErrorContains(t, err, "a.cedar:3: more than 128")
 }
 
 // TestParsePoliciesNamesAllFaults: a second bad policy is not hidden by the first.

@@ -6,6 +6,7 @@ import (
 	"github.com/cedar-policy/cedar-go"
 	cedarast "github.com/cedar-policy/cedar-go/x/exp/ast"
 	"github.com/cedar-policy/cedar-go/x/exp/schema"
+	"github.com/cedar-policy/cedar-go/x/exp/schema/ast"
 	"github.com/cedar-policy/cedar-go/x/exp/schema/resolved"
 	"github.com/cedar-policy/cedar-go/x/exp/schema/validate"
 )
@@ -38,6 +39,9 @@ func parseSchema(text string) (*policySchema, error) {
 	if err := parsed.UnmarshalCedar([]byte(text)); err != nil {
 		return nil, err // names file, line and column
 	}
+	if err := checkCommonTypes(parsed.AST()); err != nil {
+		return nil, fmt.Errorf("%s: %w", SchemaFile, err)
+	}
 	declared, err := parsed.Resolve()
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", SchemaFile, err)
@@ -51,6 +55,47 @@ func parseSchema(text string) (*policySchema, error) {
 		actions:   actionEntities(declared),
 		validator: validate.New(declared, validate.WithStrict()),
 	}, nil
+}
+
+// maxTypeSteps bounds the names and sets that lead from a common type to its
+// primitive one.
+const maxTypeSteps = 8
+
+// checkCommonTypes refuses common types that no attribute can have. It comes
+// before Resolve, which writes a type out wherever its name stands: records of
+// records would grow exponentially.
+func checkCommonTypes(parsed *ast.Schema) error {
+	for name, namespace := range parsed.Namespaces {
+		if len(namespace.CommonTypes) > 0 {
+			return fmt.Errorf("namespace %s: declare its types outside", name)
+		}
+	}
+	for name := range parsed.CommonTypes {
+		if !plain(parsed.CommonTypes, ast.TypeRef(name)) {
+			return fmt.Errorf("type %s: use String, Long, Bool, Set<String>, or the name of such a type (at most %d deep)", name, maxTypeSteps)
+		}
+	}
+	return nil
+}
+
+// plain tells whether names and sets lead to a name that is not declared: a
+// primitive type, or one that Resolve or checkDeclarations judge.
+func plain(declared ast.CommonTypes, t ast.IsType) bool {
+	for range maxTypeSteps {
+		switch known := t.(type) {
+		case ast.TypeRef:
+			common, ok := declared[ast.Ident(known)]
+			if !ok {
+				return true
+			}
+			t = common.Type
+		case ast.SetType:
+			t = known.Element
+		default:
+			return false
+		}
+	}
+	return false
 }
 
 func checkDeclarations(declared *resolved.Schema) error {

@@ -1,6 +1,7 @@
 package filter
 
 import (
+	"context"
 	"runtime"
 	"sync"
 
@@ -32,20 +33,20 @@ func (v *verdicts) of(p *Policies, user cedar.Entity, c *class) bool {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	if !v.decided.Contains(c.id) {
-		v.decide(p, user, []*class{c})
+		_ = v.decide(context.Background(), p, user, []*class{c}) // which has no end
 	}
 	return v.permitted.Contains(c.id)
 }
 
 // decide asks the policies about classes, on several cores where they are
-// many. The caller holds v.mu.
-func (v *verdicts) decide(p *Policies, user cedar.Entity, classes []*class) {
+// many. If the context ends meanwhile, none is decided. The caller holds v.mu.
+func (v *verdicts) decide(ctx context.Context, p *Policies, user cedar.Entity, classes []*class) error {
 	permitted := make([]bool, len(classes))
 	workers := min(runtime.GOMAXPROCS(0), 1+len(classes)/classesPerWorker)
 	var deciding sync.WaitGroup
 	for w := range workers {
 		from, to := w*len(classes)/workers, (w+1)*len(classes)/workers
-		decide := func() { p.permitClasses(user, classes[from:to], permitted[from:to]) }
+		decide := func() { p.permitClasses(ctx, user, classes[from:to], permitted[from:to]) }
 		if w == workers-1 {
 			decide()
 		} else {
@@ -53,17 +54,25 @@ func (v *verdicts) decide(p *Policies, user cedar.Entity, classes []*class) {
 		}
 	}
 	deciding.Wait()
+	if err := ctx.Err(); err != nil {
+		return err
+	}
 	for i, c := range classes {
 		v.decided.Add(c.id)
 		if permitted[i] {
 			v.permitted.Add(c.id)
 		}
 	}
+	return nil
 }
 
-// permitClasses decides each class. An error is counted by Faults, and denies.
-func (p *Policies) permitClasses(user cedar.Entity, classes []*class, permitted []bool) {
+// permitClasses decides each class until the context ends. An error is counted
+// by Faults, and denies.
+func (p *Policies) permitClasses(ctx context.Context, user cedar.Entity, classes []*class, permitted []bool) {
 	for i, c := range classes {
+		if ctx.Err() != nil {
+			return
+		}
 		if c.broken != nil {
 			_ = p.fault(c.broken)
 			continue

@@ -1,6 +1,7 @@
 package filter
 
 import (
+	"context"
 	"slices"
 	"sync/atomic"
 
@@ -99,6 +100,12 @@ func (v *View) share() *View {
 // for. While the policies decide about a principal for the first time, only
 // searches of the same principal wait for it.
 func (v *View) Resolve(p Principal) (Set, error) {
+	return v.ResolveContext(context.Background(), p)
+}
+
+// ResolveContext is Resolve that ends with the context's error soon after the
+// context does, however much there is to decide. Then nothing is kept.
+func (v *View) ResolveContext(ctx context.Context, p Principal) (Set, error) {
 	if p.Tenant != v.tenant || !p.known() || v.policies == nil {
 		return Set{}, nil
 	}
@@ -111,7 +118,10 @@ func (v *View) Resolve(p Principal) (Set, error) {
 	if err != nil {
 		return Set{}, err
 	}
-	set := v.bring(known, key, p, user)
+	set, err := v.bring(ctx, known, key, p, user)
+	if err != nil {
+		return Set{}, err
+	}
 	if !cached || known.state < v.state {
 		v.ledger.keep(key, keptSet{v.state, set})
 	}
@@ -120,21 +130,28 @@ func (v *View) Resolve(p Principal) (Set, error) {
 
 // bring makes the principal's Set from one of an earlier state, if that is
 // known and not too far back, else from nothing.
-func (v *View) bring(known keptSet, key askedKey, p Principal, user cedar.Entity) Set {
+func (v *View) bring(ctx context.Context, known keptSet, key askedKey, p Principal, user cedar.Entity) (Set, error) {
 	admitting := v.admitting(p)
 	if !known.set.isNone() {
 		if touched, ok := v.history.since(known.state); ok {
-			return v.forward(known.set, touched, admitting, v.ledger.of(key), user)
+			return v.forward(ctx, known.set, touched, admitting, v.ledger.of(key), user)
 		}
 	}
 	readable := roaring.FastOr(admitting...)
-	return Set{roaring.And(readable, v.permitted(key, user, readable))}
+	permitted, err := v.permitted(ctx, key, user, readable)
+	if err != nil {
+		return Set{}, err
+	}
+	return Set{roaring.And(readable, permitted)}, nil
 }
 
 // forward decides the touched documents again.
-func (v *View) forward(set Set, touched []uint32, admitting []*roaring.Bitmap, verdicts *verdicts, user cedar.Entity) Set {
+func (v *View) forward(ctx context.Context, set Set, touched []uint32, admitting []*roaring.Bitmap, verdicts *verdicts, user cedar.Entity) (Set, error) {
 	next := set.bitmap
 	for _, ordinal := range touched {
+		if err := ctx.Err(); err != nil {
+			return Set{}, err
+		}
 		visible := v.permits(ordinal, admitting, verdicts, user)
 		if visible == next.Contains(ordinal) {
 			continue
@@ -148,7 +165,7 @@ func (v *View) forward(set Set, touched []uint32, admitting []*roaring.Bitmap, v
 			next.Remove(ordinal)
 		}
 	}
-	return Set{next}
+	return Set{next}, nil
 }
 
 // permits decides one document of the View.
@@ -174,7 +191,7 @@ func (v *View) admitting(p Principal) []*roaring.Bitmap {
 
 // permitted returns the documents of every permitted class that has a readable
 // document. Other classes are not asked about.
-func (v *View) permitted(key askedKey, user cedar.Entity, readable *roaring.Bitmap) *roaring.Bitmap {
+func (v *View) permitted(ctx context.Context, key askedKey, user cedar.Entity, readable *roaring.Bitmap) (*roaring.Bitmap, error) {
 	verdicts := v.ledger.of(key)
 	verdicts.mu.Lock()
 	defer verdicts.mu.Unlock()
@@ -184,7 +201,9 @@ func (v *View) permitted(key askedKey, user cedar.Entity, readable *roaring.Bitm
 			undecided = append(undecided, c.class)
 		}
 	}
-	verdicts.decide(v.policies, user, undecided)
+	if err := verdicts.decide(ctx, v.policies, user, undecided); err != nil {
+		return nil, err
+	}
 	v.ledger.weigh(key, verdicts)
 	var permitted []*roaring.Bitmap
 	for _, c := range v.classes.all() {
@@ -192,5 +211,5 @@ func (v *View) permitted(key askedKey, user cedar.Entity, readable *roaring.Bitm
 			permitted = append(permitted, c.documents)
 		}
 	}
-	return roaring.FastOr(permitted...)
+	return roaring.FastOr(permitted...), nil
 }

@@ -1,10 +1,12 @@
 package filter_test
 
 import (
+	"context"
 	"fmt"
 	"maps"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -393,4 +395,46 @@ func TestSetBitmapIsACopy(t *testing.T) {
 	set.Bitmap().Add(3)
 	require.Equal(t, []uint32{1, 2}, ordinals(set))
 	require.Equal(t, 1, set.IntersectionLen(filter.SetOf(2, 3).Bitmap()))
+}
+
+// ending is a context that ends when it is asked for its error too often.
+type ending struct {
+	context.Context
+	left, late atomic.Int64 // late: asked after its end
+}
+
+func (e *ending) Err() error {
+	if e.left.Add(-1) >= 0 {
+		return nil
+	}
+	e.late.Add(1)
+	return context.Canceled
+}
+
+// TestResolveContextEnds: deciding stops where the context does, both from
+// nothing and from an earlier Set, and what was not decided is not taken for it.
+func TestResolveContextEnds(t *testing.T) {
+	const documents = 3000
+	changes := func(offset int) (all []filter.Change) {
+		for i := range documents {
+			a := filter.Access{Readers: filter.Readers{Undeclared: true}, Attributes: filter.Attributes{"level": int64(offset + i)}}
+			all = append(all, filter.Change{Ordinal: uint32(i), Access: a})
+		}
+		return all
+	}
+	policies := mustParse(t, modelSchema, `permit (principal, action, resource) when { resource has level && resource.level >= 10 };`)
+	p := filter.Principal{Tenant: "t", Subject: "u"}
+	view := filter.NewView("t", policies)
+	for round, want := range []int{documents - 10, documents} {
+		view = view.Apply(changes(round * documents)[:documents-round]) // the second time the last stays as it is
+		ctx := &ending{Context: t.Context()}
+		ctx.left.Store(100)
+		set, err := view.ResolveContext(ctx, p)
+		require.ErrorIs(t, err, context.Canceled)
+		require.True(t, set.IsEmpty())
+		require.LessOrEqual(t, ctx.late.Load(), int64(documents/512+2), "each worker notices once")
+		set, err = view.Resolve(p)
+		require.NoError(t, err)
+		require.Equal(t, want, set.Len())
+	}
 }

@@ -163,11 +163,11 @@ func (m moved) size() int { return m.gained.Len() + m.lost.Len() }
 func (e *Engine) compare(ctx context.Context, p *Preview, at *snapshot, now, then *filter.View, principals []Previewed) error {
 	var most []moved
 	for _, who := range principals {
+		before, unfit := now.ResolveContext(ctx, who.Principal)
+		after, unfitThen := then.ResolveContext(ctx, who.Principal)
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		before, unfit := now.Resolve(who.Principal)
-		after, unfitThen := then.Resolve(who.Principal)
 		if (unfit != nil || unfitThen != nil) && len(p.Unfit) < maxDifferences {
 			p.Unfit = append(p.Unfit, who.Name)
 		}

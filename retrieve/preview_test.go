@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"slices"
+	"sync/atomic"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -148,6 +149,36 @@ func TestPreviewOfWhomReadersName(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	_, err = h.engine.Preview(ctx, tenant, library, Supposition{}, nil)
+	require.ErrorIs(t, err, context.Canceled)
+}
+
+// endsAt is a context that ends when it is asked for its error so many times.
+type endsAt struct {
+	context.Context
+	left atomic.Int64
+}
+
+func (e *endsAt) Err() error {
+	if e.left.Add(-1) >= 0 {
+		return nil
+	}
+	return context.Canceled
+}
+
+// A preview does not wait for all that is to be decided about one principal.
+func TestPreviewEndsWithinAPrincipal(t *testing.T) {
+	h := newHouse(t)
+	h.setPolicies(leveled(t, `permit (principal, action, resource);`))
+	for i := range 30 {
+		a := readable()
+		a.Attributes = filter.Attributes{"level": int64(i)}
+		h.put(fmt.Sprint("d", i), a, "harbour")
+	}
+	h.awaitAll()
+	ctx := &endsAt{Context: t.Context()}
+	ctx.left.Store(20) // of the 60 decisions
+	none := leveled(t, `permit (principal, action, resource) when { principal has level };`)
+	_, err := h.engine.Preview(ctx, tenant, library, Supposition{Policies: none}, []Previewed{{"a", person("a")}})
 	require.ErrorIs(t, err, context.Canceled)
 }
 

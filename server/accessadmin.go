@@ -59,16 +59,17 @@ func (s *Server) previewAccess(q *request) error {
 	if err := q.readJSON(&body); err != nil {
 		return err
 	}
-	supposed, failed, err := suppositionOf(body)
-	if err != nil {
-		return err
-	}
 	principals, err := q.previewed(body.Principals)
 	if err != nil {
 		return err
 	}
+	var supposed supposition
+	var failed map[int]error
 	var p retrieve.Preview
 	err = q.audited(q.ctx, audit.Record{Action: audit.PreviewAccess, Collection: collection}, func() (_ uint64, err error) {
+		if supposed, failed, err = suppositionOf(body); err != nil {
+			return 0, err
+		}
 		p, err = s.backend.PreviewAccess(q.ctx, q.principal().Tenant, collection, supposed.Supposition, principals)
 		return p.Epoch, err
 	})

@@ -53,6 +53,8 @@ func TestAuditedActions(t *testing.T) {
 	require.NoError(t, writer.Delete(ctx, "c", "k"))
 	require.Equal(t, 404, d.send("DELETE", "/v1/collections/c/documents/none", "", "Authorization", bearer("writer")).status)
 	require.Equal(t, 403, d.send("DELETE", "/v1/collections/c/documents/l", "", "Authorization", bearer("alice")).status)
+	const bad = `{"policies":{"schema":"","files":{"a.cedar":"secret ("}}}`
+	require.Equal(t, 400, d.send("POST", access+"preview", bad, "Authorization", bearer("root")).status)
 	log.Close()
 
 	content, err := os.ReadFile(filepath.Join(dir, "audit.ndjson"))
@@ -79,6 +81,7 @@ func TestAuditedActions(t *testing.T) {
 		`begin access.change acme writer c k [0,0,"",null]`, `end access.change acme writer c k [200,7,"",null]`,
 		`end search   c  [200,7,"abc",{"visible":2,"out_of_scope":0,"results":2}]`,
 		`begin document.delete acme writer c k [0,0,"",null]`, `end document.delete acme writer c k [200,7,"",null]`,
+		`begin access.preview acme root c  [0,0,"",null]`, `end access.preview acme root c  [400,0,"",null]`,
 		`begin document.delete acme writer c none [0,0,"",null]`, `end document.delete acme writer c none [404,0,"",null]`,
 	}, got)
 }

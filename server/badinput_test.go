@@ -34,7 +34,7 @@ func TestBadBodies(t *testing.T) {
 		"unknown inner":       {search, `{"query":"q","scope":{"regoin":"EU"}}`, 400, `unknown field "regoin" at /scope`},
 		"duplicate field":     {documents, `{"key":"k","readers":[],"format":"text","text":"x","readers":null}`, 400, `field "readers" is there twice`},
 		"a list":              {documents, `[]`, 400, "does not fit"},
-		"null":                {documents, `null`, 400, "key"},
+		"null":                {documents, `null`, 400, "the body is null"},
 		"wrong type":          {search, `{"query":"q","k":"ten"}`, 400, "at /k"},
 		"deep":                {documents, `{"key":"k","attributes":{"a":` + strings.Repeat("[", 20000), 400, "malformed JSON"},
 		"nested attribute":    {documents, `{"key":"k","format":"text","text":"x","attributes":{"a":[["b"]]}}`, 400, `attribute "a": item 0 is a nested list`},

@@ -130,6 +130,9 @@ func (q *request) readJSON(into any) error {
 	if err != nil {
 		return err
 	}
+	if string(bytes.TrimSpace(data)) == "null" {
+		return badRequest("the body is null; a JSON object is expected")
+	}
 	return decode(data, into)
 }
 
@@ -138,7 +141,7 @@ func (q *request) readJSON(into any) error {
 // Numbers in untyped places keep their digits.
 var strict = json.JoinOptions(
 	json.RejectUnknownMembers(true),
-	json.WithUnmarshalers(json.JoinUnmarshalers(json.UnmarshalFromFunc(keepDigits), json.UnmarshalFromFunc(boundPassages))),
+	json.WithUnmarshalers(json.JoinUnmarshalers(json.UnmarshalFromFunc(keepDigits), json.UnmarshalFromFunc(boundPassages), json.UnmarshalFromFunc(refuseNulls))),
 )
 
 func keepDigits(d *jsontext.Decoder, value *any) error {
@@ -168,6 +171,29 @@ func boundPassages(d *jsontext.Decoder, into *[]client.Passage) error {
 			return err
 		}
 		*into = append(*into, p)
+	}
+	_, err := d.ReadToken()
+	return err
+}
+
+// refuseNulls reads a list of strings, in which a null would become "".
+func refuseNulls(d *jsontext.Decoder, into *[]string) error {
+	if d.PeekKind() != '[' {
+		return errors.ErrUnsupported
+	}
+	if _, err := d.ReadToken(); err != nil {
+		return err
+	}
+	*into = []string{}
+	for d.PeekKind() != ']' {
+		if d.PeekKind() == 'n' {
+			return errors.New("null is no string")
+		}
+		var s string
+		if err := json.UnmarshalDecode(d, &s); err != nil {
+			return err
+		}
+		*into = append(*into, s)
 	}
 	_, err := d.ReadToken()
 	return err

@@ -38,6 +38,7 @@ func TestCollectionsWithOwnVectors(t *testing.T) {
 		`{"own_vectors":{"multi_dimensions":4},"token_codes":false}`: "token_codes",
 		`{"own_vectors":{"dimensions":4},"token_codes":true}`:        "token_codes",
 		`{"code_bits":2}`:                                            "use 1 or 8",
+		` null `:                                                     "the body is null",
 		`{"token_codes":false,"code_bits":8}`:                        "code_bits",
 		`{"own_vectors":{"size":4}}`:                                 `unknown field "size" at /own_vectors`,
 	} {

@@ -169,6 +169,9 @@ func TestSimilarity(t *testing.T) {
 	require.Less(t, cosines[1], float32(.9999))
 	requireTimings(t, a)
 	requireInferenceError(t, d.refused("/similarity", `{"inputs":{"source_sentence":"a","sentences":[]}}`), 422, "Validation", "sentences")
+	null := d.refused("/similarity", `{"inputs":{"source_sentence":"a","sentences":["b",null]}}`)
+	require.Equal(t, 422, null.status)
+	require.Contains(t, null.body, "null is no string")
 }
 
 func requireTimings(t *testing.T, a answer) {
