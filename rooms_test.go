@@ -6,11 +6,13 @@ import (
 	"errors"
 	"io"
 	"os/exec"
+	"slices"
 	"strings"
 	"testing"
 )
 
-// floors of the house: a package imports rooms of lower floors only.
+// floors of the house: a package imports rooms of lower floors only; its tests
+// those of its own as well.
 var floors = map[string]int{
 	"cmd":    4,
 	"server": 3, "bench": 3, "eval": 3,
@@ -24,8 +26,8 @@ var floors = map[string]int{
 var neighbours = map[string]string{"store": "chunk", "eval": "bench"}
 
 type listed struct {
-	ImportPath string
-	Imports    []string
+	ImportPath                         string
+	Imports, TestImports, XTestImports []string
 }
 
 func TestImportsPointDownwards(t *testing.T) {
@@ -35,14 +37,20 @@ func TestImportsPointDownwards(t *testing.T) {
 	}
 	for _, p := range packages {
 		for _, imported := range p.Imports {
-			from, to := room(p.ImportPath), room(imported)
-			if to == "" || from == to || neighbours[from] == to {
-				continue
-			}
-			if floor(t, from) <= floor(t, to) {
-				t.Errorf("%s imports %s: %s may not use %s", p.ImportPath, imported, from, to)
-			}
+			checkImport(t, p.ImportPath, imported, 1)
 		}
+		for _, imported := range slices.Concat(p.TestImports, p.XTestImports) {
+			checkImport(t, p.ImportPath, imported, 0)
+		}
+	}
+}
+
+// checkImport: the imported room is so many floors below, at least.
+func checkImport(t *testing.T, path, imported string, least int) {
+	t.Helper()
+	from, to := room(path), room(imported)
+	if to != "" && from != to && neighbours[from] != to && floor(t, from)-floor(t, to) < least {
+		t.Errorf("%s imports %s: %s may not use %s", path, imported, from, to)
 	}
 }
 

@@ -1,4 +1,4 @@
-package ivf_test
+package bench_test
 
 import (
 	"cmp"
@@ -24,7 +24,7 @@ var sentences = flag.Int("sentences", 0, "rows of BenchmarkSentences")
 // BenchmarkSentences searches sentence vectors under filters and prints recall
 // of the ten nearest, and CPU time: for each query the least of a few runs.
 //
-//	go test ./index/local/ivf -run X -bench Sentences -sentences 300000
+//	go test ./bench -run X -bench Sentences -sentences 300000
 func BenchmarkSentences(b *testing.B) {
 	home, err := os.UserHomeDir()
 	require.NoError(b, err)
@@ -32,7 +32,7 @@ func BenchmarkSentences(b *testing.B) {
 	if *sentences == 0 {
 		b.Skip("-sentences says of how many rows")
 	}
-	v, err := bench.LoadVectors(b.Context(), bench.VectorOptions{Rows: *sentences, Corpora: "../../../../shared/data",
+	v, err := bench.LoadVectors(b.Context(), bench.VectorOptions{Rows: *sentences, Corpora: "../../shared/data",
 		Model: filepath.Join(cache, "models", "all-minilm-l6-v2"), Cache: filepath.Join(cache, "bench")})
 	require.NoError(b, err)
 	runtime.LockOSThread()
