@@ -104,7 +104,7 @@ func (v *View) Resolve(p Principal) (Set, error) {
 }
 
 // ResolveContext is Resolve that ends with the context's error soon after the
-// context does, however much there is to decide. Then nothing is kept.
+// context does, however much there is to decide; then no Set is kept.
 func (v *View) ResolveContext(ctx context.Context, p Principal) (Set, error) {
 	if p.Tenant != v.tenant || !p.known() || v.policies == nil {
 		return Set{}, nil
