@@ -183,6 +183,11 @@ func quotients(a, b []float64) (q []float64) {
 	return q
 }
 
+// spread records the median of the rounds, and beside it their least and greatest.
+func spread(out map[string]float64, name string, rounds []float64) {
+	out[name], out[name+".min"], out[name+".max"] = median(rounds), slices.Min(rounds), slices.Max(rounds)
+}
+
 func median(x []float64) float64 {
 	sorted := slices.Sorted(slices.Values(x))
 	return (sorted[(len(sorted)-1)/2] + sorted[len(sorted)/2]) / 2

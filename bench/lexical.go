@@ -323,7 +323,7 @@ func (b *lexicalBench) report(f lexicalFilter, names []string, turns [][]lexical
 			b.figures["ratio.cpu.lexical."+f.name+".qps_to_"+name] = perCPUs[0] / perCPUs[i]
 			ratio := "ratio.lexical." + f.name + ".qps_to_" + name
 			q := quotients(rates[0], rates[i])
-			b.figures[ratio], b.figures[ratio+".min"], b.figures[ratio+".max"] = median(q), slices.Min(q), slices.Max(q)
+			spread(b.figures, ratio, q)
 			b.figures[prefix+".overlap"] = overlap(turns[0][0].Hits, turns[i][0].Hits)
 			fmt.Fprintf(b.Log, ", ours %.2f × (%.2f to %.2f), overlap %.4f", median(q), slices.Min(q), slices.Max(q), b.figures[prefix+".overlap"])
 		}

@@ -173,8 +173,8 @@ func (o *RerankOptions) report(c contestant, turns []turn, out map[string]float6
 }
 
 func compareRates(a, b string, x, y rates, out map[string]float64) {
-	pair, q := a+"_to_"+b, quotients(x.wall, y.wall)
-	out["ratio."+pair], out["ratio."+pair+".min"], out["ratio."+pair+".max"] = median(q), slices.Min(q), slices.Max(q)
+	pair := a + "_to_" + b
+	spread(out, "ratio."+pair, quotients(x.wall, y.wall))
 	out["ratio.cpu."+pair] = median(quotients(x.cpu, y.cpu))
 }
 

@@ -79,15 +79,11 @@ func (b *searchBench) compare(p *point, ours []searchTurn, entrants []*entrant) 
 
 func (b *searchBench) record(place, suffix string, c *comparison) {
 	b.figures["best_peer."+place+".qps"+suffix] = c.qps
-	b.spread("ratio."+place+".qps_to_best_peer"+suffix, c.rates)
-	b.spread("ratio.cpu."+place+".qps_to_best_peer"+suffix, c.cpu)
+	spread(b.figures, "ratio."+place+".qps_to_best_peer"+suffix, c.rates)
+	spread(b.figures, "ratio.cpu."+place+".qps_to_best_peer"+suffix, c.cpu)
 	b.figures["ratio."+place+".p95_cpu_to_best_peer"+suffix] = c.p95
 	fmt.Fprintf(b.Log, "%-42s ours %.2f × %s (%.2f to %.2f), in CPU time %.2f × (%.2f to %.2f), p95 %.2f ×\n", place+suffix, median(c.rates), c.peer,
 		slices.Min(c.rates), slices.Max(c.rates), median(c.cpu), slices.Min(c.cpu), slices.Max(c.cpu), c.p95)
-}
-
-func (b *searchBench) spread(name string, values []float64) {
-	b.figures[name], b.figures[name+".min"], b.figures[name+".max"] = median(values), slices.Min(values), slices.Max(values)
 }
 
 // recordWorse records, of the points of one share, ours where they are worst,

@@ -223,9 +223,9 @@ func (m *serveRun) compareEngine(connections int, tokensPerText float64, ours []
 	}
 }
 
-// spread records the median of the rounds, and beside it their least and greatest.
+// spread also prints what it records.
 func (m *serveRun) spread(name string, values []float64) {
-	m.out[name], m.out[name+".min"], m.out[name+".max"] = median(values), slices.Min(values), slices.Max(values)
+	spread(m.out, name, values)
 	fmt.Fprintf(m.Log, "%-60s %.3g (%.3g to %.3g)\n", name, m.out[name], m.out[name+".min"], m.out[name+".max"])
 }
 
