@@ -148,17 +148,18 @@ func builtIn(p store.PolicySource) bool {
 func (d *daemon) setPolicies(ctx context.Context, policies *filter.Policies) error {
 	schema, files := policies.Source()
 	r := audit.Record{Action: audit.LoadPolicies, Policies: fmt.Sprintf("%x", policies.Digest())}
-	var failed error
-	refused := d.audit.Administrative(ctx, r, func() (epoch uint64, status int) {
-		epoch, _, failed = d.store.SetPolicies(ctx, store.PolicySource{Schema: schema, Policies: files})
-		if failed != nil {
-			return 0, http.StatusInternalServerError
+	return d.audit.Administrative(ctx, r, internalError, func() (uint64, error) {
+		epoch, _, err := d.store.SetPolicies(ctx, store.PolicySource{Schema: schema, Policies: files})
+		if err != nil {
+			return 0, err
 		}
 		d.log.Info("policies in force", "files", len(files))
-		return epoch, http.StatusOK
+		return epoch, nil
 	})
-	return cmp.Or(refused, failed)
 }
+
+// internalError is the status of what the daemon itself does and fails at.
+func internalError(error) int { return http.StatusInternalServerError }
 
 func (d *daemon) configuredPolicies() (*filter.Policies, error) {
 	switch {

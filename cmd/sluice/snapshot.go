@@ -1,14 +1,12 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
 	"log/slog"
-	"net/http"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -191,16 +189,14 @@ func (d *daemon) snapshot(ctx context.Context, name string) (s client.Snapshot, 
 	d.snapshots.Lock()
 	defer d.snapshots.Unlock()
 	r := audit.Record{Action: audit.TakeSnapshot, Document: name}
-	var failed error
-	refused := d.audit.Administrative(ctx, r, func() (epoch uint64, status int) {
-		s, failed = takeSnapshot(ctx, d.store, d.config.Data, client.Snapshot{Name: name, Policies: d.config.Policies})
-		if failed != nil {
-			return 0, http.StatusInternalServerError
+	err = d.audit.Administrative(ctx, r, internalError, func() (_ uint64, err error) {
+		if s, err = takeSnapshot(ctx, d.store, d.config.Data, client.Snapshot{Name: name, Policies: d.config.Policies}); err != nil {
+			return 0, err
 		}
 		d.log.Info("snapshot made", "name", name, "epoch", s.Epoch)
-		return s.Epoch, http.StatusOK
+		return s.Epoch, nil
 	})
-	return s, cmp.Or(refused, failed)
+	return s, err
 }
 
 // warnOfSnapshot says what a restored directory lacks, at every start until the

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net/http"
 	"sync/atomic"
 	"time"
 
@@ -83,21 +84,24 @@ func Open(o Options) (*Log, error) {
 	return l, nil
 }
 
-// Administrative does an administrative action between two records of it. do
-// returns the epoch at which what it did holds, 0 if it did nothing, and the HTTP
-// status of the outcome. ErrUnwritten: the first record could not be written, and
-// nothing was done.
-func (l *Log) Administrative(ctx context.Context, r Record, do func() (epoch uint64, status int)) error {
+// Administrative does an administrative action between two records of it, and
+// returns its error. do returns the epoch at which what it did holds, with an
+// error, too, if it did something; 0: nothing. statusOf is the HTTP status of an
+// error. ErrUnwritten: the first record could not be written, and nothing was done.
+func (l *Log) Administrative(ctx context.Context, r Record, statusOf func(error) int, do func() (epoch uint64, err error)) error {
 	r.Stage = Begin
 	if err := l.step(ctx, r); err != nil {
 		return err
 	}
-	r.Stage = End
-	r.Epoch, r.Status = do()
+	epoch, failed := do()
+	r.Stage, r.Epoch, r.Status = End, epoch, http.StatusOK
+	if failed != nil {
+		r.Status = statusOf(failed)
+	}
 	if err := l.step(context.WithoutCancel(ctx), r); err != nil {
 		l.options.Log.Error("the end of an action is not in the audit log", "action", r.Action, "request", r.Request, "error", err)
 	}
-	return nil
+	return failed
 }
 
 // step returns when the record is written.

@@ -334,8 +334,9 @@ func TestNoLogKeepsNothing(t *testing.T) {
 func TestAdministrativeActions(t *testing.T) {
 	o := options(t)
 	l := open(t, o)
-	require.NoError(t, l.Administrative(t.Context(), Record{Action: LoadPolicies}, func() (uint64, int) { return 0, 500 }))
-	require.NoError(t, l.Administrative(t.Context(), Record{Action: LoadPolicies}, func() (uint64, int) { return 7, 200 }))
+	failed, statusOf := errors.New("failed"), func(error) int { return 500 }
+	require.Equal(t, failed, l.Administrative(t.Context(), Record{Action: LoadPolicies}, statusOf, func() (uint64, error) { return 0, failed }))
+	require.NoError(t, l.Administrative(t.Context(), Record{Action: LoadPolicies}, statusOf, func() (uint64, error) { return 7, nil }))
 	l.Close()
 	var got []Record
 	all, _ := records(t, o.Directory)
@@ -346,6 +347,6 @@ func TestAdministrativeActions(t *testing.T) {
 		{Stage: Begin, Action: LoadPolicies}, {Stage: End, Action: LoadPolicies, Status: 500},
 		{Stage: Begin, Action: LoadPolicies}, {Stage: End, Action: LoadPolicies, Epoch: 7, Status: 200},
 	}, got)
-	err := l.Administrative(t.Context(), Record{}, func() (uint64, int) { t.Error("it is done"); return 0, 200 })
+	err := l.Administrative(t.Context(), Record{}, statusOf, func() (uint64, error) { t.Error("it is done"); return 0, nil })
 	require.ErrorIs(t, err, ErrUnwritten)
 }
