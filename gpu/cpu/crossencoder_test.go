@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"sluice/gpu"
+	"sluice/gpu/golden"
 	"sluice/kernels/simd"
 	"sluice/model"
 	"sluice/model/tokenizer"
@@ -32,10 +33,10 @@ func checkCrossEncoder(t *testing.T, name string, length int) {
 			Logits, Sigmoid []float32
 		}
 	}
-	data, err := os.ReadFile(filepath.Join(modelsDir, name, "cases.json"))
+	data, err := os.ReadFile(filepath.Join(golden.Dir, name, "cases.json"))
 	require.NoError(t, err)
 	require.NoError(t, json.Unmarshal(data, &file))
-	m, err := model.Load(filepath.Join(modelsDir, name))
+	m, err := model.Load(filepath.Join(golden.Dir, name))
 	require.NoError(t, err)
 	tok, err := tokenizer.Load(filepath.Join("../../model/tokenizer/testdata", file.Tokenizer, "tokenizer.json"))
 	require.NoError(t, err)

@@ -18,6 +18,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"sluice/gpu"
+	"sluice/gpu/golden"
 	"sluice/kernels/ref"
 	"sluice/kernels/simd"
 	"sluice/model"
@@ -29,7 +30,7 @@ import (
 func TestBatchesChangeNothing(t *testing.T) {
 	seed := uint64(time.Now().UnixNano())
 	for _, name := range []string{"bert_gelu_tanh_h48", "distilbert", "roberta", "mpnet", "modernbert_seqcls_mean", "nomic_bert", "gte"} {
-		m, err := model.Load(filepath.Join(modelsDir, name))
+		m, err := model.Load(filepath.Join(golden.Dir, name))
 		require.NoError(t, err)
 		for _, kernels := range simd.Supported() {
 			t.Run(name+"/"+kernels.Level, func(t *testing.T) {
@@ -42,8 +43,8 @@ func TestBatchesChangeNothing(t *testing.T) {
 	}
 }
 
-func randomCases(r *rand.Rand, n int, c model.Config) []goldenCase {
-	cases := make([]goldenCase, n)
+func randomCases(r *rand.Rand, n int, c model.Config) []golden.Case {
+	cases := make([]golden.Case, n)
 	for i := range cases {
 		for range 1 + r.IntN(c.Positions) {
 			cases[i].IDs = append(cases[i].IDs, int32(r.IntN(c.Vocabulary)))
@@ -71,7 +72,7 @@ func TestAttentionIsTheReferences(t *testing.T) {
 				d.attend(&layer{}, offsets)
 				want := make([]float32, tokens*hidden)
 				ref.Attention(want, d.ws.qkv, offsets, shape.heads, shape.size)
-				requireNear(t, want, d.ws.context, 3e-6, "attention")
+				golden.RequireNear(t, want, d.ws.context, 3e-6, "attention")
 			})
 		}
 	}
@@ -199,7 +200,7 @@ func TestPositionLimits(t *testing.T) {
 		d := openDevice(t, name, model.MeanPooling, simd.Best())
 		run := func(n int) error {
 			ids := slices.Repeat([]int32{5}, n)
-			return d.Run(t.Context(), batchOf(goldenCase{ids, make([]int32, n)}), gpu.Output{Pooled: make([]float32, 32)})
+			return d.Run(t.Context(), golden.Batch(golden.Case{IDs: ids, Types: make([]int32, n)}), gpu.Output{Pooled: make([]float32, 32)})
 		}
 		require.NoError(t, run(limit), name)
 		require.ErrorIs(t, run(limit+1), gpu.ErrInput, name)
@@ -210,22 +211,22 @@ func TestPositionLimits(t *testing.T) {
 func TestTypesThatMakeNoDifference(t *testing.T) {
 	for _, name := range []string{"distilbert", "roberta", "modernbert", "gte"} {
 		d := openDevice(t, name, model.MeanPooling, simd.Best())
-		require.Equal(t, embed(t, d, goldenCase{[]int32{5, 6, 7}, []int32{0, 0, 0}}), embed(t, d, goldenCase{[]int32{5, 6, 7}, []int32{0, 1, 1}}), name)
+		require.Equal(t, embed(t, d, golden.Case{IDs: []int32{5, 6, 7}, Types: []int32{0, 0, 0}}), embed(t, d, golden.Case{IDs: []int32{5, 6, 7}, Types: []int32{0, 1, 1}}), name)
 	}
 	d := openDevice(t, "nomic_bert", model.MeanPooling, simd.Best())
-	require.NotEqual(t, embed(t, d, goldenCase{[]int32{5, 6, 7}, []int32{0, 0, 0}}), embed(t, d, goldenCase{[]int32{5, 6, 7}, []int32{0, 1, 1}}))
+	require.NotEqual(t, embed(t, d, golden.Case{IDs: []int32{5, 6, 7}, Types: []int32{0, 0, 0}}), embed(t, d, golden.Case{IDs: []int32{5, 6, 7}, Types: []int32{0, 1, 1}}))
 }
 
 // Pooled vectors pass the projections before they are normalised.
 func TestProjections(t *testing.T) {
-	m, err := model.Load(filepath.Join(modelsDir, "bert"))
+	m, err := model.Load(filepath.Join(golden.Dir, "bert"))
 	require.NoError(t, err)
-	c := readCases(t, "bert")[3]
+	c := golden.Cases(t, "bert")[3]
 	m.Pooling = model.LastPooling
 	plain := newDevice(m, 1, simd.Best())
 	defer plain.Close()
 	tokens := make([]float32, len(c.IDs)*32)
-	require.NoError(t, plain.Run(t.Context(), batchOf(c), gpu.Output{Tokens: tokens}))
+	require.NoError(t, plain.Run(t.Context(), golden.Batch(c), gpu.Output{Tokens: tokens}))
 	r := rand.New(rand.NewPCG(9, 9))
 	random := func(n int) []float32 {
 		x := make([]float32, n)
@@ -247,24 +248,24 @@ func TestProjections(t *testing.T) {
 		defer d.Close()
 		require.Equal(t, 7, d.Dimensions())
 		limit := map[Precision]float64{F32: 1e-6, BF16: 0.1}[p]
-		requireNear(t, want, embed(t, d, c), limit, string(p))
+		golden.RequireNear(t, want, embed(t, d, c), limit, string(p))
 		// Token vectors stay what the encoder gave.
 		own := make([]float32, len(tokens))
-		require.NoError(t, d.Run(t.Context(), batchOf(c), gpu.Output{Tokens: own}))
-		requireNear(t, tokens, own, map[Precision]float64{F32: 0, BF16: 0.1}[p], "token vectors")
+		require.NoError(t, d.Run(t.Context(), golden.Batch(c), gpu.Output{Tokens: own}))
+		golden.RequireNear(t, tokens, own, map[Precision]float64{F32: 0, BF16: 0.1}[p], "token vectors")
 	}
 }
 
 func TestBadBatches(t *testing.T) {
 	d := openDevice(t, "bert", model.MeanPooling, simd.Best())
-	long := goldenCase{IDs: make([]int32, 65), Types: make([]int32, 65)}
+	long := golden.Case{IDs: make([]int32, 65), Types: make([]int32, 65)}
 	for name, b := range map[string]*gpu.Batch{
-		"empty sequence": batchOf(goldenCase{}),
-		"too long":       batchOf(long),
-		"id too large":   batchOf(goldenCase{[]int32{1000}, []int32{0}}),
-		"negative id":    batchOf(goldenCase{[]int32{-1}, []int32{0}}),
-		"type too large": batchOf(goldenCase{[]int32{1}, []int32{2}}),
-		"types missing":  batchOf(goldenCase{[]int32{1}, nil}),
+		"empty sequence": golden.Batch(golden.Case{}),
+		"too long":       golden.Batch(long),
+		"id too large":   golden.Batch(golden.Case{IDs: []int32{1000}, Types: []int32{0}}),
+		"negative id":    golden.Batch(golden.Case{IDs: []int32{-1}, Types: []int32{0}}),
+		"type too large": golden.Batch(golden.Case{IDs: []int32{1}, Types: []int32{2}}),
+		"types missing":  golden.Batch(golden.Case{IDs: []int32{1}, Types: nil}),
 		"offsets short":  {IDs: []int32{1, 2}, Types: []int32{0, 0}, Offsets: []int{0, 1}},
 		"backwards":      {IDs: []int32{1, 2}, Types: []int32{0, 0}, Offsets: []int{0, 2, 1, 2}},
 	} {
@@ -272,17 +273,17 @@ func TestBadBatches(t *testing.T) {
 			require.ErrorIs(t, d.Run(t.Context(), b, gpu.Output{Pooled: make([]float32, b.Len()*32)}), gpu.ErrInput)
 		})
 	}
-	good := batchOf(goldenCase{[]int32{1}, []int32{0}})
+	good := golden.Batch(golden.Case{IDs: []int32{1}, Types: []int32{0}})
 	require.ErrorIs(t, d.Run(t.Context(), good, gpu.Output{Pooled: make([]float32, 31)}), gpu.ErrInput)
 	require.NoError(t, d.Run(t.Context(), good, gpu.Output{Pooled: make([]float32, 32)}))
-	require.NoError(t, d.Run(t.Context(), batchOf(), gpu.Output{}))
+	require.NoError(t, d.Run(t.Context(), golden.Batch(), gpu.Output{}))
 	require.ErrorIs(t, d.Run(t.Context(), good, gpu.Output{Tokens: make([]float32, 33)}), gpu.ErrInput)
 	require.ErrorContains(t, d.Run(t.Context(), good, gpu.Output{Logits: make([]float32, 1)}), "classification head")
 }
 
 func TestCancelledAndClosed(t *testing.T) {
 	d := openDevice(t, "bert", model.MeanPooling, simd.Best())
-	b, dst := batchOf(goldenCase{[]int32{1}, []int32{0}}), make([]float32, 32)
+	b, dst := golden.Batch(golden.Case{IDs: []int32{1}, Types: []int32{0}}), make([]float32, 32)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	require.ErrorIs(t, d.Run(ctx, b, gpu.Output{Pooled: dst}), context.Canceled)
@@ -293,13 +294,13 @@ func TestCancelledAndClosed(t *testing.T) {
 
 func TestConcurrentBatches(t *testing.T) {
 	d := openDevice(t, "bert", model.MeanPooling, simd.Best())
-	cases := readCases(t, "bert")
+	cases := golden.Cases(t, "bert")
 	want := embed(t, d, cases...)
 	var wg sync.WaitGroup
 	for range 8 {
 		wg.Go(func() {
 			dst := make([]float32, len(want))
-			if err := d.Run(t.Context(), batchOf(cases...), gpu.Output{Pooled: dst}); err != nil {
+			if err := d.Run(t.Context(), golden.Batch(cases...), gpu.Output{Pooled: dst}); err != nil {
 				t.Error(err)
 			}
 			for i := range dst {
@@ -316,7 +317,7 @@ func TestConcurrentBatches(t *testing.T) {
 // Buffers are kept: what a batch allocates does not grow with its tokens.
 func TestSteadyStateAllocations(t *testing.T) {
 	d := openDevice(t, "bert", model.MeanPooling, simd.Best())
-	b := batchOf(readCases(t, "bert")...)
+	b := golden.Batch(golden.Cases(t, "bert")...)
 	dst := make([]float32, b.Len()*32)
 	allocations := testing.AllocsPerRun(20, func() {
 		if err := d.Run(t.Context(), b, gpu.Output{Pooled: dst}); err != nil {
@@ -372,14 +373,14 @@ func TestTeamPanics(t *testing.T) {
 // From text to vector, through the scheduler.
 func TestEndToEnd(t *testing.T) {
 	const name = "bert_e2e_wordpiece_cased"
-	s, err := Open(F32, gpu.Options{BatchTokens: 40}, filepath.Join(modelsDir, name))
+	s, err := Open(F32, gpu.Options{BatchTokens: 40}, filepath.Join(golden.Dir, name))
 	require.NoError(t, err)
 	defer func() { require.NoError(t, s.Close(t.Context())) }()
-	data, err := os.ReadFile(filepath.Join(modelsDir, name, "cases.json"))
+	data, err := os.ReadFile(filepath.Join(golden.Dir, name, "cases.json"))
 	require.NoError(t, err)
 	var file struct{ Cases []struct{ Text string } }
 	require.NoError(t, json.Unmarshal(data, &file))
-	want := readExpectation(t, filepath.Join(modelsDir, name, "expected.safetensors"))
+	want := golden.Read(t, filepath.Join(golden.Dir, name, "expected.safetensors"))
 	var texts []string
 	for _, c := range file.Cases {
 		require.NotContains(t, c.Text, "[SEP]")
@@ -388,7 +389,7 @@ func TestEndToEnd(t *testing.T) {
 	got, err := s.Embed(t.Context(), gpu.Request{Texts: texts})
 	require.NoError(t, err)
 	for i := range texts {
-		requireNear(t, want.tensor(fmt.Sprintf("case%d.mean_normalized", i), 32), got[i].Vector, tolerance, texts[i])
+		golden.RequireNear(t, want.Tensor(fmt.Sprintf("case%d.mean_normalized", i), 32), got[i].Vector, golden.Tolerance, texts[i])
 	}
 	// A separator in a text is text.
 	quoted, err := s.Embed(t.Context(), gpu.Request{Texts: []string{"a [SEP] b", "a [SEP"}})
@@ -400,7 +401,7 @@ func TestEndToEnd(t *testing.T) {
 // whatever runs beside them, in whatever order, on however many devices.
 func TestSchedulingChangesNothing(t *testing.T) {
 	seed := uint64(time.Now().UnixNano())
-	m, err := model.Load(filepath.Join(modelsDir, "bert_e2e_wordpiece_cased"))
+	m, err := model.Load(filepath.Join(golden.Dir, "bert_e2e_wordpiece_cased"))
 	require.NoError(t, err)
 	tok, err := tokenizer.Load(m.Tokenizer)
 	require.NoError(t, err)
@@ -455,7 +456,7 @@ func TestSchedulingChangesNothing(t *testing.T) {
 }
 
 func TestOpenRefuses(t *testing.T) {
-	_, err := Open(F32, gpu.Options{}, filepath.Join(modelsDir, "bert"))
+	_, err := Open(F32, gpu.Options{}, filepath.Join(golden.Dir, "bert"))
 	require.ErrorIs(t, err, os.ErrNotExist, "it has no tokenizer")
 	_, err = Open(F32, gpu.Options{}, t.TempDir())
 	require.ErrorIs(t, err, os.ErrNotExist)

@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"sluice/gpu"
+	"sluice/gpu/golden"
 	"sluice/kernels/ref"
 	"sluice/kernels/simd"
 	"sluice/model"
@@ -146,14 +147,14 @@ func TestFamiliesAreNearFloat32(t *testing.T) {
 	})
 }
 
-func shortest() goldenCase { return goldenCase{[]int32{5}, []int32{0}} }
+func shortest() golden.Case { return golden.Case{IDs: []int32{5}, Types: []int32{0}} }
 
-func longest(c model.Config) goldenCase {
+func longest(c model.Config) golden.Case {
 	ids := make([]int32, c.Positions)
 	for i := range ids {
 		ids[i] = int32(7 * i % c.Vocabulary)
 	}
-	return goldenCase{ids, make([]int32, c.Positions)}
+	return golden.Case{IDs: ids, Types: make([]int32, c.Positions)}
 }
 
 // leastCosine compares rows of some width.
@@ -182,7 +183,7 @@ func TestFamiliesAllocateNothing(t *testing.T) {
 	eachWide(t, narrowPrecisions, func(t *testing.T, m *model.Model, p Precision, kernels *simd.Set) {
 		d := openNarrow(t, m, 2, p, kernels)
 		for _, n := range []int{1, 16} {
-			b := batchOf(slices.Repeat([]goldenCase{{make([]int32, 64), make([]int32, 64)}}, n)...)
+			b := golden.Batch(slices.Repeat([]golden.Case{{IDs: make([]int32, 64), Types: make([]int32, 64)}}, n)...)
 			out := gpu.Output{Pooled: make([]float32, b.Len()*d.Dimensions()), Tokens: make([]float32, b.Tokens()*d.Dimensions())}
 			run := func() {
 				if err := d.Run(t.Context(), b, out); err != nil {

@@ -17,6 +17,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"sluice/gpu/golden"
 	"sluice/kernels/ref"
 	"sluice/kernels/simd"
 	"sluice/model"
@@ -110,12 +111,12 @@ func TestMiniLMMeetsItsGoldens(t *testing.T) {
 	check := func(file string, limit int, use func(miniLMText) bool, tokens func(miniLMText) int) {
 		want := readFloats(t, filepath.Join("testdata/minilm", file))
 		tok, batch, worst := loadTokenizer(t, m), 16, 0.0
-		var cases []goldenCase
+		var cases []golden.Case
 		var rows []int
 		flush := func() {
 			for at, v := range slices.Collect(slices.Chunk(embed(t, d, cases...), 384)) {
 				w := want[rows[at]*384:][:384]
-				requireNear(t, w, v, 2e-6, texts[rows[at]].Text)
+				golden.RequireNear(t, w, v, 2e-6, texts[rows[at]].Text)
 				worst = max(worst, largestDifference(w, v))
 			}
 			cases, rows = cases[:0], rows[:0]
@@ -128,7 +129,7 @@ func TestMiniLMMeetsItsGoldens(t *testing.T) {
 			require.NoError(t, tok.Encode(&e, x.Text, tokenizer.Options{MaxLength: limit, ParseSpecialTokens: true}))
 			require.Equal(t, tokens(x), e.Len(), "text %d", i)
 			require.Equal(t, x.N > limit, e.Truncated(), "text %d", i)
-			cases, rows = append(cases, goldenCase{e.IDs, e.TypeIDs}), append(rows, i)
+			cases, rows = append(cases, golden.Case{IDs: e.IDs, Types: e.TypeIDs}), append(rows, i)
 			if len(cases) == batch {
 				flush()
 			}
@@ -152,14 +153,14 @@ func TestMiniLMHiddenStates(t *testing.T) {
 	m := miniLM(t)
 	var e tokenizer.Encoding
 	require.NoError(t, loadTokenizer(t, m).Encode(&e, "How many paid volunteer days do EU employees receive?", tokenizer.Options{}))
-	c := goldenCase{IDs: e.IDs, Types: e.TypeIDs}
+	c := golden.Case{IDs: e.IDs, Types: e.TypeIDs}
 	for _, kernels := range simd.Supported() {
 		t.Run(kernels.Level, func(t *testing.T) {
 			d := newDevice(m, 2, kernels)
 			defer d.Close()
-			want := readExpectation(t, "testdata/minilm/debug_hidden_states.safetensors")
+			want := golden.Read(t, "testdata/minilm/debug_hidden_states.safetensors")
 			checkLayers(t, d, c, want, "")
-			requireNear(t, want.tensor("normalized", 384), embed(t, d, c), 2e-6, "normalized")
+			golden.RequireNear(t, want.Tensor("normalized", 384), embed(t, d, c), 2e-6, "normalized")
 		})
 	}
 }
@@ -187,7 +188,7 @@ func TestMiniLMAgainstPublishedVectors(t *testing.T) {
 			continue
 		}
 		compared++
-		v := embed(t, d, goldenCase{e.IDs, e.TypeIDs})
+		v := embed(t, d, golden.Case{IDs: e.IDs, Types: e.TypeIDs})
 		require.InDelta(t, 1, ref.Dot(v, want[i*384:(i+1)*384]), 1e-6, "record %d", i)
 	}
 }
@@ -199,7 +200,7 @@ func TestMiniLMBatchesChangeNothing(t *testing.T) {
 	seed := uint64(time.Now().UnixNano())
 	t.Logf("seed %d", seed)
 	r := rand.New(rand.NewPCG(seed, 0))
-	cases := make([]goldenCase, 12)
+	cases := make([]golden.Case, 12)
 	alone := make([][]float32, len(cases))
 	for i := range cases {
 		n := 1 + r.IntN(70)
@@ -211,7 +212,7 @@ func TestMiniLMBatchesChangeNothing(t *testing.T) {
 	}
 	for range 6 {
 		order := r.Perm(len(cases))[:1+r.IntN(len(cases))]
-		var batch []goldenCase
+		var batch []golden.Case
 		for _, i := range order {
 			batch = append(batch, cases[i])
 		}

@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"sluice/gpu"
+	"sluice/gpu/golden"
 	"sluice/kernels/ref"
 	"sluice/kernels/simd"
 	"sluice/model"
@@ -28,8 +29,8 @@ func openNarrow(t testing.TB, m *model.Model, workers int, p Precision, kernels 
 // Tiny models of random weights are no measure of quality, but whatever is
 // broken shows in them: heads of 8 and 12, widths of 32 and 48, outliers.
 func TestNarrowTinyModels(t *testing.T) {
-	for _, name := range goldens(t) {
-		m, err := model.Load(filepath.Join(modelsDir, name))
+	for _, name := range golden.Models(t) {
+		m, err := model.Load(filepath.Join(golden.Dir, name))
 		require.NoError(t, err)
 		for _, p := range narrowPrecisions {
 			for _, kernels := range simd.Supported() {
@@ -63,7 +64,7 @@ func checkNarrow(t *testing.T, m *model.Model, p Precision, kernels *simd.Set, b
 	require.Equal(t, string(p), d.Precision())
 	plain := openNarrow(t, m, 2, F32, kernels)
 	var wanted, got []float32
-	for i, c := range readCases(t, source(m.Name)) {
+	for i, c := range golden.Cases(t, golden.Source(m.Name)) {
 		a, b := runAll(t, plain, c), runAll(t, d, c)
 		require.Greater(t, float64(ref.Dot(a.Pooled, b.Pooled)), bound, "case %d", i)
 		wanted, got = append(wanted, a.Logits...), append(got, b.Logits...)
@@ -79,7 +80,7 @@ func checkNarrow(t *testing.T, m *model.Model, p Precision, kernels *simd.Set, b
 // kernels, with any number of workers, shared or in chunks.
 func TestNarrowBatchesChangeNothing(t *testing.T) {
 	seed := uint64(time.Now().UnixNano())
-	m, err := model.Load(filepath.Join(modelsDir, "bert_gelu_tanh_h48"))
+	m, err := model.Load(filepath.Join(golden.Dir, "bert_gelu_tanh_h48"))
 	require.NoError(t, err)
 	for _, p := range narrowPrecisions {
 		for _, kernels := range simd.Supported() {
@@ -118,7 +119,7 @@ func checkBatches(t *testing.T, one, many *Device, n, longest int, seed uint64) 
 	}
 	for range 5 {
 		order := r.Perm(len(cases))[:1+r.IntN(len(cases))]
-		var batch []goldenCase
+		var batch []golden.Case
 		for _, i := range order {
 			batch = append(batch, cases[i])
 		}
@@ -135,9 +136,9 @@ func checkBatches(t *testing.T, one, many *Device, n, longest int, seed uint64) 
 	}
 }
 
-func runAll(t *testing.T, d *Device, cases ...goldenCase) gpu.Output {
+func runAll(t *testing.T, d *Device, cases ...golden.Case) gpu.Output {
 	t.Helper()
-	b := batchOf(cases...)
+	b := golden.Batch(cases...)
 	out := gpu.Output{
 		Pooled: make([]float32, b.Len()*d.Dimensions()),
 		Tokens: make([]float32, b.Tokens()*d.Dimensions()),
@@ -155,11 +156,11 @@ func TestNarrowMiniLMIsNearItsGoldens(t *testing.T) {
 	texts, m := readMiniLMTexts(t), miniLM(t)
 	want := readFloats(t, "testdata/minilm/embeddings_256.f32le")
 	tok := loadTokenizer(t, m)
-	var cases []goldenCase
+	var cases []golden.Case
 	for _, x := range texts {
 		var e tokenizer.Encoding
 		require.NoError(t, tok.Encode(&e, x.Text, tokenizer.Options{MaxLength: 256, ParseSpecialTokens: true}))
-		cases = append(cases, goldenCase{e.IDs, e.TypeIDs})
+		cases = append(cases, golden.Case{IDs: e.IDs, Types: e.TypeIDs})
 	}
 	bounds := map[Precision][2]float64{BF16: {0.9998, 0.9999}, Int8: {0.995, 0.9995}}
 	for p, bound := range bounds {
@@ -179,7 +180,7 @@ func TestNarrowMiniLMIsNearItsGoldens(t *testing.T) {
 // them.
 func TestFastestPrecision(t *testing.T) {
 	for name, broken := range map[string]bool{"bears 8 bits": false, "does not": true} {
-		m, err := model.Load(filepath.Join(modelsDir, "bert_e2e_wordpiece_cased"))
+		m, err := model.Load(filepath.Join(golden.Dir, "bert_e2e_wordpiece_cased"))
 		require.NoError(t, err)
 		if broken { // as bert_f16_overflow
 			for i := range m.Encoder.Layers {
@@ -202,7 +203,7 @@ func TestFastestPrecision(t *testing.T) {
 			})
 		}
 	}
-	s, err := Open(Auto, gpu.Options{}, filepath.Join(modelsDir, "bert_e2e_wordpiece_cased"))
+	s, err := Open(Auto, gpu.Options{}, filepath.Join(golden.Dir, "bert_e2e_wordpiece_cased"))
 	require.NoError(t, err)
 	defer s.Close(t.Context())
 	require.Equal(t, simd.Best().Narrow(), s.Info().Precision == "int8")

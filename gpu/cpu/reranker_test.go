@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"sluice/gpu"
+	"sluice/gpu/golden"
 )
 
 // crossEncoders are the tiny ones with texts, and their tokenizers.
@@ -24,7 +25,7 @@ var crossEncoders = map[string]string{
 func withTokenizer(t *testing.T, name, tokenizer string) string {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), name)
-	require.NoError(t, os.CopyFS(dir, os.DirFS(filepath.Join(modelsDir, name))))
+	require.NoError(t, os.CopyFS(dir, os.DirFS(filepath.Join(golden.Dir, name))))
 	data, err := os.ReadFile(filepath.Join("../../model/tokenizer/testdata", tokenizer, "tokenizer.json"))
 	require.NoError(t, err)
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "tokenizer.json"), data, 0o644))
@@ -39,7 +40,7 @@ type textCase struct {
 
 func textCases(t *testing.T, name string) []textCase {
 	t.Helper()
-	data, err := os.ReadFile(filepath.Join(modelsDir, name, "cases.json"))
+	data, err := os.ReadFile(filepath.Join(golden.Dir, name, "cases.json"))
 	require.NoError(t, err)
 	var file struct{ Cases []textCase }
 	require.NoError(t, json.Unmarshal(data, &file))

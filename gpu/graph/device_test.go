@@ -13,6 +13,7 @@ import (
 
 	"sluice/gpu"
 	"sluice/gpu/cpu"
+	"sluice/gpu/golden"
 	"sluice/kernels/ref"
 	"sluice/model"
 )
@@ -31,9 +32,9 @@ func random(t *testing.T) *rand.Rand {
 }
 
 // randomCases are sequences of any ids, the shortest of one token.
-func randomCases(r *rand.Rand, n int, c model.Config) (cases []goldenCase) {
+func randomCases(r *rand.Rand, n int, c model.Config) (cases []golden.Case) {
 	for i := range n {
-		var s goldenCase
+		var s golden.Case
 		for range 1 + r.IntN(1+i*min(c.Positions-1, 90)/n) {
 			s.IDs = append(s.IDs, int32(r.IntN(c.Vocabulary)))
 			s.Types = append(s.Types, int32(r.IntN(max(c.Types, 1))))
@@ -56,8 +57,8 @@ func TestAgreesWithTheCPU(t *testing.T) {
 			want, got := runAll(t, fast, m.Config.Hidden, cases...), runAll(t, New(m), m.Config.Hidden, cases...)
 			requireCosines(t, want.Pooled, got.Pooled, m.Config.Hidden)
 			requireCosines(t, want.Tokens, got.Tokens, m.Config.Hidden)
-			requireNear(t, want.Tokens, got.Tokens, tolerance, "tokens")
-			requireNear(t, want.Logits, got.Logits, 1e-4, "logits")
+			golden.RequireNear(t, want.Tokens, got.Tokens, golden.Tolerance, "tokens")
+			golden.RequireNear(t, want.Logits, got.Logits, 1e-4, "logits")
 			for i := range want.Norms {
 				require.InEpsilon(t, want.Norms[i], got.Norms[i], 1e-5)
 			}
@@ -93,11 +94,11 @@ func TestProjections(t *testing.T) {
 	}
 	fast := cpu.New(m, 1)
 	defer fast.Close()
-	b := batchOf(randomCases(r, 3, m.Config)...)
+	b := golden.Batch(randomCases(r, 3, m.Config)...)
 	want, got := make([]float32, 3*7), make([]float32, 3*7)
 	require.NoError(t, fast.Run(t.Context(), b, gpu.Output{Pooled: want}))
 	require.NoError(t, New(m).Run(t.Context(), b, gpu.Output{Pooled: got}))
-	requireNear(t, want, got, 1e-5, "projected")
+	golden.RequireNear(t, want, got, 1e-5, "projected")
 }
 
 // Contract: a batch never changes a number, not in a single bit.
@@ -127,18 +128,18 @@ func TestBatchesChangeNothing(t *testing.T) {
 func TestWeightsStay(t *testing.T) {
 	for _, name := range families {
 		m := load(t, name)
-		runAll(t, New(m), m.Config.Hidden, readCases(t, name)...)
+		runAll(t, New(m), m.Config.Hidden, golden.Cases(t, name)...)
 		require.True(t, reflect.DeepEqual(load(t, name), m), name)
 	}
 }
 
 func TestRefusesWhatDoesNotFit(t *testing.T) {
 	d := New(load(t, "bert"))
-	good := batchOf(goldenCase{[]int32{1}, []int32{0}})
-	require.ErrorIs(t, d.Run(t.Context(), batchOf(goldenCase{[]int32{1000}, []int32{0}}), gpu.Output{}), gpu.ErrInput)
+	good := golden.Batch(golden.Case{IDs: []int32{1}, Types: []int32{0}})
+	require.ErrorIs(t, d.Run(t.Context(), golden.Batch(golden.Case{IDs: []int32{1000}, Types: []int32{0}}), gpu.Output{}), gpu.ErrInput)
 	require.ErrorIs(t, d.Run(t.Context(), good, gpu.Output{Pooled: make([]float32, 31)}), gpu.ErrInput)
 	require.ErrorContains(t, d.Run(t.Context(), good, gpu.Output{Logits: make([]float32, 1)}), "classification head")
-	require.NoError(t, d.Run(t.Context(), batchOf(), gpu.Output{}))
+	require.NoError(t, d.Run(t.Context(), golden.Batch(), gpu.Output{}))
 	require.NoError(t, d.Close())
 	require.NoError(t, d.Close())
 	require.ErrorIs(t, d.Run(t.Context(), good, gpu.Output{Pooled: make([]float32, 32)}), ErrClosed)
@@ -147,9 +148,9 @@ func TestRefusesWhatDoesNotFit(t *testing.T) {
 // A panic in Gorgonia is an error of that batch, and of no other.
 func TestPanicsAreErrors(t *testing.T) {
 	d := New(load(t, "bert"))
-	c := goldenCase{[]int32{900, 901}, []int32{0, 1}}
+	c := golden.Case{IDs: []int32{900, 901}, Types: []int32{0, 1}}
 	run := func() error {
-		return d.Run(t.Context(), batchOf(c), gpu.Output{Pooled: make([]float32, 32)})
+		return d.Run(t.Context(), golden.Batch(c), gpu.Output{Pooled: make([]float32, 32)})
 	}
 	layer, norm := d.weights.layers[0], d.weights.norm
 	d.weights.layers[0].up.weight = matrix(make([]float32, 6), 2, 3)
@@ -176,7 +177,7 @@ func (e *expiring) Err() error {
 
 func TestContextsEndRuns(t *testing.T) {
 	d := New(load(t, "bert"))
-	b := batchOf(readCases(t, "bert")[0])
+	b := golden.Batch(golden.Cases(t, "bert")[0])
 	never := &expiring{t.Context(), 1 << 30}
 	require.NoError(t, d.Run(never, b, gpu.Output{Pooled: make([]float32, 32)}))
 	looks := 1<<30 - never.looks
@@ -192,12 +193,12 @@ func TestConcurrentBatches(t *testing.T) {
 	var all sync.WaitGroup
 	for _, m := range []*model.Model{m, judge} {
 		d := New(m)
-		cases := readCases(t, m.Name)
+		cases := golden.Cases(t, m.Name)
 		want := runAll(t, d, m.Config.Hidden, cases...).Pooled
 		for range 3 {
 			all.Go(func() {
 				got := make([]float32, len(want))
-				if err := d.Run(t.Context(), batchOf(cases...), gpu.Output{Pooled: got}); err != nil {
+				if err := d.Run(t.Context(), golden.Batch(cases...), gpu.Output{Pooled: got}); err != nil {
 					t.Error(err)
 				}
 				if !slices.Equal(want, got) {
@@ -215,7 +216,7 @@ func TestManyRunsLeaveNothing(t *testing.T) {
 	d := New(m)
 	cases := randomCases(random(t), 40, m.Config)
 	run := func() {
-		b := batchOf(cases...)
+		b := golden.Batch(cases...)
 		require.NoError(t, d.Run(t.Context(), b, gpu.Output{Pooled: make([]float32, b.Len()*32)}))
 	}
 	run()

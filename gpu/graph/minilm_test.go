@@ -14,6 +14,7 @@ import (
 
 	"sluice/gpu"
 	"sluice/gpu/cpu"
+	"sluice/gpu/golden"
 	"sluice/model"
 	"sluice/model/hub"
 	"sluice/model/tokenizer"
@@ -61,9 +62,9 @@ func TestMiniLMMeetsItsGoldens(t *testing.T) {
 			continue
 		}
 		compared++
-		c := goldenCase{e.IDs, e.TypeIDs}
+		c := golden.Case{IDs: e.IDs, Types: e.TypeIDs}
 		got := runAll(t, d, 384, c)
-		requireNear(t, want, got.Pooled, 2e-6, line.Text)
+		golden.RequireNear(t, want, got.Pooled, 2e-6, line.Text)
 		requireCosines(t, runAll(t, fast, 384, c).Tokens, got.Tokens, 384)
 	}
 }
@@ -82,11 +83,11 @@ func BenchmarkEmbed(b *testing.B) {
 }
 
 func benchmark(b *testing.B, d gpu.Device, n int) {
-	c := goldenCase{make([]int32, n), make([]int32, n)}
+	c := golden.Case{IDs: make([]int32, n), Types: make([]int32, n)}
 	for i := range c.IDs {
 		c.IDs[i] = int32(1000 + 37*i)
 	}
-	batch, out := batchOf(c), gpu.Output{Pooled: make([]float32, d.Dimensions())}
+	batch, out := golden.Batch(c), gpu.Output{Pooled: make([]float32, d.Dimensions())}
 	before := cpuTime(b)
 	for b.Loop() {
 		require.NoError(b, d.Run(b.Context(), batch, out))

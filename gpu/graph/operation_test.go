@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"gorgonia.org/gorgonia"
 
+	"sluice/gpu/golden"
 	"sluice/kernels/ref"
 )
 
@@ -22,7 +23,7 @@ func compute(t *testing.T, o *operation, x []float32, shape []int, others ...gor
 func TestSoftmaxOfRowsFarApart(t *testing.T) {
 	x := []float32{200, 0, 0, 0, -200, -200, 300, -100, float32(math.Inf(-1))}
 	got := compute(t, softmax, x, []int{1, 3, 3})
-	requireNear(t, []float32{1, 0, 0, 1, 0, 0, 1, 0, 0}, got, 1e-30, "softmax")
+	golden.RequireNear(t, []float32{1, 0, 0, 1, 0, 0, 1, 0, 0}, got, 1e-30, "softmax")
 	require.EqualValues(t, 200, x[0], "the operand stays")
 }
 
@@ -41,7 +42,7 @@ func TestOperationsMeetTheReferences(t *testing.T) {
 	check := func(o *operation, reference func(x []float32), others ...gorgonia.Value) {
 		want := append([]float32(nil), x...)
 		reference(want)
-		requireNear(t, want, compute(t, o, x, shape, others...), 3e-6, o.name)
+		golden.RequireNear(t, want, compute(t, o, x, shape, others...), 3e-6, o.name)
 	}
 	check(gelu, ref.GELU)
 	check(softmax, func(x []float32) {
