@@ -2,6 +2,7 @@ package pebble
 
 import (
 	"context"
+	"runtime"
 	"strings"
 	"testing"
 
@@ -52,7 +53,9 @@ func TestNothingUnsyncedIsAcknowledged(t *testing.T) {
 	}
 	go commit(impatient)
 	<-disk.syncing
-	require.NotNil(t, readVersion(t, s, c.ID, "a"), "the write is applied")
+	for readVersion(t, s, c.ID, "a") == nil { // applied beside the sync, a moment before or after its start
+		runtime.Gosched()
+	}
 	epoch, err := s.Epoch(t.Context())
 	require.NoError(t, err)
 	require.EqualValues(t, 1, epoch)
