@@ -20,13 +20,8 @@ func newArrivals(start, end time.Time, rate float64, seed uint64) *arrivals {
 	return &arrivals{gap: 1 / rate, end: end, random: rand.New(rand.NewPCG(seed, 0)), next: start}
 }
 
-const (
-	// longestPause is how long the end of a context may go unnoticed.
-	longestPause = 10 * time.Millisecond
-	// wakeTime is more than a thread takes to wake up. Who sends the next
-	// request stays awake so long before it is due.
-	wakeTime = 100 * time.Microsecond
-)
+// longestPause is how long the end of a context may go unnoticed.
+const longestPause = 10 * time.Millisecond
 
 // take waits until the next request is due, and returns that time. One caller
 // waits for the clock and the others for their turn: however many are idle,
@@ -41,9 +36,8 @@ func (a *arrivals) take(ctx context.Context) (due time.Time, waited bool) {
 		return due, false
 	}
 	for left := time.Until(due); left > 0 && ctx.Err() == nil; left = time.Until(due) {
-		if waited = true; left > wakeTime {
-			pause(min(left-wakeTime, longestPause))
-		}
+		pause(min(left, longestPause))
+		waited = true
 	}
 	return due, waited
 }
