@@ -120,7 +120,7 @@ type hybridBench struct {
 }
 
 func (b *hybridBench) run(ctx context.Context, analyzer text.Analyzer) error {
-	token, err := b.daemon.Token(ctx, "writer", nil, []string{"admin"})
+	token, err := b.daemon.Token(ctx, "writer", []string{"100"}, []string{"admin"})
 	if err != nil {
 		return err
 	}

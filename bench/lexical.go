@@ -137,7 +137,8 @@ func (b *lexicalBench) openIndex(ctx context.Context, analyzer text.Analyzer, pa
 			return err
 		}
 	}
-	fmt.Fprintf(b.Log, "index: %+v\n", b.index.Stats())
+	stats := b.index.Stats()
+	fmt.Fprintf(b.Log, "index: %d rows in %d segments and memory, %.0f MB\n", stats.Rows, stats.Segments, float64(stats.Bytes)/(1<<20))
 	b.figures["lexical.index_bytes"] = float64(b.index.Stats().Bytes)
 	b.reader, err = b.index.Reader()
 	return err
@@ -240,6 +241,10 @@ func (b *lexicalBench) filter(name string) lexicalFilter {
 
 func (b *lexicalBench) measure(ctx context.Context, name string) error {
 	f := b.filter(name)
+	if f.allowed.Len() == 0 {
+		fmt.Fprintf(b.Log, "%4s %% left out: none of so few documents is in it\n", name)
+		return nil
+	}
 	names := []string{"sluice"}
 	if b.peers != nil {
 		for _, peer := range b.peers.names {

@@ -18,6 +18,7 @@ import (
 )
 
 const (
+	freshPrefix   = "new/" // of keys of documents that a turn writes
 	ingestStreams = 8
 	underWay      = 16 // documents that the writer beside searches has sent and not seen written
 	settleWait    = time.Second
@@ -40,6 +41,9 @@ func (b *hybridBench) ingest(ctx context.Context) error {
 	if _, err := b.writer.CreateCollection(ctx, hybridCollection, client.CollectionSettings{}); err != nil {
 		return err
 	}
+	if err := b.removeLeftovers(ctx); err != nil {
+		return err
+	}
 	started := time.Now()
 	counts := make([]ingested, ingestStreams)
 	group, writing := errgroup.WithContext(ctx)
@@ -55,6 +59,20 @@ func (b *hybridBench) ingest(ctx context.Context) error {
 	}
 	fmt.Fprintf(b.log, "%d of %d passages were new: %.0f s\n", created, len(b.passages), time.Since(started).Seconds())
 	return b.settle(ctx)
+}
+
+// removeLeftovers removes what a run that was cut short wrote beside its searches.
+func (b *hybridBench) removeLeftovers(ctx context.Context) error {
+	var keys []string
+	for d, err := range b.writer.Documents(ctx, hybridCollection) {
+		if err != nil {
+			return err
+		}
+		if strings.HasPrefix(d.Key, freshPrefix) {
+			keys = append(keys, d.Key)
+		}
+	}
+	return b.remove(ctx, keys)
 }
 
 // share is every eighth passage.
@@ -135,7 +153,7 @@ func (b *hybridBench) fresh(done <-chan struct{}, room chan<- struct{}) iter.Seq
 			}
 			first, second := b.anyPassage(), b.anyPassage()
 			text := half(first.Text) + " " + run + " " + half(second.Text)
-			if !yield(first.document(fmt.Sprintf("new/%s/%d", run, n), text), nil) {
+			if !yield(first.document(fmt.Sprintf("%s%s/%d", freshPrefix, run, n), text), nil) {
 				return
 			}
 		}

@@ -126,11 +126,25 @@ func (d *daemon) loadPolicies(ctx context.Context) error {
 		d.log.Error("the policies are refused; those before stay in force", "error", err)
 		return nil
 	}
+	d.warnOfPolicies(present, policies)
 	schema, files := policies.Source()
 	if present.Schema == schema && maps.Equal(present.Policies, files) {
 		return nil
 	}
 	return d.setPolicies(ctx, policies)
+}
+
+// warnOfPolicies says what an operator may not have meant.
+func (d *daemon) warnOfPolicies(present store.PolicySource, next *filter.Policies) {
+	if d.policies != nil {
+		return
+	}
+	switch {
+	case d.config.Policies == "" && len(present.Policies) > 0 && !builtIn(present):
+		d.log.Warn("the setting policies is empty, and was not before: from now on readers alone decide, within the tenant")
+	case d.config.Policies != "" && next.Len() == 0:
+		d.log.Warn("the directory of policies has none: nobody reads anything", "policies", d.config.Policies)
+	}
 }
 
 // builtIn reports the policies of a daemon without any of its own. They permit

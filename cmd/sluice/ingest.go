@@ -62,17 +62,34 @@ func (c ingestCommand) source() (*folder, iter.Seq2[client.Document, error], err
 }
 
 func (c ingestCommand) ensureCollection(ctx context.Context, api *client.Client) error {
-	_, err := api.Collection(ctx, c.Collection)
+	present, err := api.Collection(ctx, c.Collection)
+	own := client.OwnVectors{Dimensions: c.Dimensions, MultiDimensions: c.MultiDimensions}
+	if err == nil {
+		return c.checkVectors(own, present)
+	}
 	var problem *client.Problem
 	if !errors.As(err, &problem) || problem.Status != 404 {
 		return err
 	}
 	var settings client.CollectionSettings
-	if own := (client.OwnVectors{Dimensions: c.Dimensions, MultiDimensions: c.MultiDimensions}); own != (client.OwnVectors{}) {
+	if own != (client.OwnVectors{}) {
 		settings.OwnVectors = &own
 	}
 	_, err = api.CreateCollection(ctx, c.Collection, settings)
 	return err
+}
+
+// checkVectors refuses dimensions that the collection, which is there, does not have.
+func (c ingestCommand) checkVectors(own client.OwnVectors, present client.Collection) error {
+	var has client.OwnVectors
+	if present.OwnVectors != nil {
+		has = *present.OwnVectors
+	}
+	if own == (client.OwnVectors{}) || own == has {
+		return nil
+	}
+	return fmt.Errorf("the collection %s exists, with --dimensions %d --multi-dimensions %d (0: documents bring none): leave the options out, or name a new collection",
+		c.Collection, has.Dimensions, has.MultiDimensions)
 }
 
 func (c ingestCommand) send(ctx context.Context, api *client.Client, files *folder, documents iter.Seq2[client.Document, error]) (*outcome, error) {

@@ -13,6 +13,8 @@ import (
 	"sluice/client"
 )
 
+const maxResults = 100 // of the API
+
 type searchCommand struct {
 	remote
 	Query      string `arg:"" optional:"" help:"The question."`
@@ -26,6 +28,9 @@ type searchCommand struct {
 }
 
 func (c searchCommand) Run(ctx context.Context) error {
+	if c.K < 1 || c.K > maxResults {
+		return fmt.Errorf("-k %d: give a number of passages from 1 to %d", c.K, maxResults)
+	}
 	api, err := c.client()
 	if err != nil {
 		return err

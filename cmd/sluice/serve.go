@@ -68,15 +68,23 @@ func (d *daemon) run(ctx context.Context) error {
 func (d *daemon) listenAndServe(ctx context.Context) error {
 	listener, err := net.Listen("tcp", d.config.Listen)
 	if err != nil {
-		return fmt.Errorf("listening: %w", err)
+		return fmt.Errorf("listening: %w%s", err, busy(err, "listen"))
 	}
 	admin, err := listenAdmin(d.config.AdminListen)
 	if err != nil {
-		return errors.Join(fmt.Errorf("listening for administrators: %w", err), listener.Close())
+		return errors.Join(fmt.Errorf("listening for administrators: %w%s", err, busy(err, "admin_listen")), listener.Close())
 	}
 	stop := d.reloadOnHangup(ctx)
 	defer stop()
 	return d.serve(ctx, listener, admin)
+}
+
+// busy says what to do about an address that another program has.
+func busy(err error, setting string) string {
+	if !errors.Is(err, syscall.EADDRINUSE) {
+		return ""
+	}
+	return fmt.Sprintf(" (another program listens there: end it, or name another address with %s)", config.Flag(setting))
 }
 
 func listenAdmin(address string) (net.Listener, error) {

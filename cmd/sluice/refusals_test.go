@@ -1,0 +1,31 @@
+package main
+
+import (
+	"net"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"sluice/client"
+)
+
+// What cannot be meant is refused, with what to do.
+func TestRefusalsSayWhatToDo(t *testing.T) {
+	r := sluice(t, "search", "question", "-c", "docs", "-k", "0")
+	require.Equal(t, 1, r.code)
+	require.Contains(t, r.err, "-k 0: give a number of passages from 1 to 100")
+
+	c := ingestCommand{Collection: "docs"}
+	plain, own := client.Collection{}, client.Collection{OwnVectors: &client.OwnVectors{Dimensions: 4}}
+	require.NoError(t, c.checkVectors(client.OwnVectors{}, own))
+	require.NoError(t, c.checkVectors(client.OwnVectors{Dimensions: 4}, own))
+	require.ErrorContains(t, c.checkVectors(client.OwnVectors{Dimensions: 8}, own), "--dimensions 4 --multi-dimensions 0")
+	require.ErrorContains(t, c.checkVectors(client.OwnVectors{Dimensions: 8}, plain), "leave the options out")
+
+	taken, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	defer taken.Close()
+	_, err = net.Listen("tcp", taken.Addr().String())
+	require.Contains(t, busy(err, "listen"), "--listen")
+	require.Empty(t, busy(net.ErrClosed, "listen"))
+}
