@@ -140,7 +140,7 @@ func (n *narrow) divide(offsets []int, most func(left int) int) (largest int) {
 }
 
 // leastRows is the fewest rows that are worth another worker.
-const leastRows = 32
+const leastRows = 64
 
 // parts is how many workers so many rows are worth.
 func (n *narrow) parts(tokens int) int { return min(n.device.team.size, ceil(tokens, leastRows)) }
@@ -148,7 +148,7 @@ func (n *narrow) parts(tokens int) int { return min(n.device.team.size, ceil(tok
 // runTogether gives every worker a share of the rows.
 func (n *narrow) runTogether(tokens int) {
 	parts := n.parts(tokens)
-	n.job.share = ceil(ceil(tokens, parts), leastRows/2) * (leastRows / 2)
+	n.job.share = ceil(ceil(tokens, parts), leastRows/4) * (leastRows / 4)
 	n.job.parts = ceil(tokens, n.job.share)
 	n.meet.size = int32(n.job.parts)
 	n.lanes[0].stream.resize(n, tokens)
