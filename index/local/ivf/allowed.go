@@ -18,6 +18,9 @@ type Allowed struct {
 	used  atomic.Bool // by a search: for one alone the next fields do not pay
 	once  sync.Once
 	lists *listed
+
+	uses    atomic.Int32
+	packing atomic.Pointer[packed]
 }
 
 // listed is Allowed in the order of the lists.
@@ -102,7 +105,10 @@ func (a *Allowed) Each(yield func(row uint32) bool) {
 // nil: there are none.
 func (a *Allowed) Size(x *Index) int {
 	size := 4*len(a.rows) + 8*len(a.words)
-	if a.words != nil && x != nil {
+	if x != nil && x.lists > 0 && a.count > fewRows && a.count <= mostPacked {
+		size += a.count * (ref.CodeBlock(x.space.padded)/ref.CodeLanes + 4)
+	}
+	if x != nil && a.words != nil {
 		size += 2*x.blocks + 4*x.lists
 	}
 	return size
