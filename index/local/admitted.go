@@ -7,7 +7,7 @@ import (
 
 // What a segment remembers of the sets it was searched with, in bytes.
 const (
-	admittedBudgetPerRow = 32
+	admittedBudgetPerRow = 64
 	leastAdmittedBudget  = 1 << 20
 )
 
