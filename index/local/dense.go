@@ -40,7 +40,7 @@ func (s *denseSearch) run(ctx context.Context, k int) ([]index.Hit, error) {
 }
 
 // fewRows are scored in float32 sooner than a query is prepared for codes.
-const fewRows = 128
+const fewRows = 64
 
 // candidates returns live slots, among them all that may be among the best.
 func (s *denseSearch) candidates(p part) []uint32 {

@@ -137,8 +137,8 @@ const (
 	// more than that of the k-th row found and reach, or what of it remains
 	// where fewer rows are allowed: reach + fewer·log₁₀(allowed share). Chosen on
 	// sentence vectors for a recall of .99 of ten rows.
-	reach, fewer = 0.145, 0.12
-	mostLists    = 16 // squared, over the lists and the allowed share: see most
+	reach, fewer = 0.165, 0.12
+	mostLists    = 24 // squared, over the lists and the allowed share: see most
 
 	// Scanning a block costs about as much as scoring so many rows.
 	rowsPerBlock = 2
@@ -215,14 +215,23 @@ func (v *visit) cut(most int) (lists int) {
 		if v.listed != nil && v.listed.counts[p.list] == 0 {
 			continue
 		}
-		for first, end := starts[p.list], starts[p.list+1]; first < end; first += chunkBlocks {
-			s.chunks = append(s.chunks, chunk{first, min(chunkBlocks, end-first), p.product, p.distance})
-		}
+		s.split(p, starts[p.list], starts[p.list+1])
 		if lists++; lists == most {
 			break
 		}
 	}
 	return lists
+}
+
+// split appends a list's blocks as chunks of about one size: while one is
+// scanned as much is fetched of another.
+func (s *Scratch) split(p probe, first, end uint32) {
+	pieces := (end - first + chunkBlocks - 1) / chunkBlocks
+	for ; pieces > 0; pieces-- {
+		blocks := (end - first + pieces - 1) / pieces
+		s.chunks = append(s.chunks, chunk{first, blocks, p.product, p.distance})
+		first += blocks
+	}
 }
 
 // scan goes through the chunks until a list is too far. It is not complete if
