@@ -206,13 +206,16 @@ var targets = []struct {
 // whose longer settings are not tried any more.
 const hopeless = 10
 
+// trial is how many queries tell how long a peer takes with a setting.
+const trial = 2 * pointFilters
+
 // enter tries the peers' settings, the cheapest first, and returns those that
 // are the first to reach a target.
 func (b *searchBench) enter(p *point) (entrants []*entrant, err error) {
 	if b.peers == nil {
 		return nil, nil
 	}
-	fastest := math.Inf(1) // CPU time of a peer that reaches the first target
+	fastest := math.Inf(1) // CPU time of a query of a peer that reaches the first target
 	for _, name := range b.peers.names {
 		peer := b.peers.found[name]
 		if !peer.Filters && !p.all() {
@@ -220,16 +223,22 @@ func (b *searchBench) enter(p *point) (entrants []*entrant, err error) {
 		}
 		reached := 0
 		for _, setting := range peer.Settings {
-			t, err := b.peers.turn(name, setting, p, b.Queries, false)
+			t, err := b.peers.turn(name, setting, p, min(trial, b.Queries), false)
 			if err != nil {
+				return nil, err
+			}
+			if t.CPUSeconds/float64(len(t.Hits)) > hopeless*fastest {
+				break
+			}
+			if t, err = b.peers.turn(name, setting, p, b.Queries, false); err != nil {
 				return nil, err
 			}
 			recall := p.recall(t.Hits)
 			if n := reaches(recall); n > reached {
 				entrants = append(entrants, &entrant{peer: name, setting: setting, recall: recall})
-				fastest, reached = min(fastest, t.CPUSeconds), n
+				fastest, reached = min(fastest, t.CPUSeconds/float64(len(t.Hits))), n
 			}
-			if reached == len(targets) || t.CPUSeconds > hopeless*fastest {
+			if reached == len(targets) {
 				break
 			}
 		}

@@ -26,10 +26,10 @@ func TestChangesDuringMerge(t *testing.T) {
 				require.NoError(t, ix.Flush(t.Context()))
 			}
 		}
-		for len(pickMerge(ix.current.parts, ix.options)) == 0 {
+		for len(pickMerge(ix.current.parts, ix.options, ingesting)) == 0 {
 			change()
 		}
-		base, picked, id, err := ix.beginMerge(t.Context())
+		base, picked, id, err := ix.beginMerge(t.Context(), ingesting)
 		require.NoError(t, err)
 		var seg *segment
 		if countLive(picked) > 0 {
@@ -68,7 +68,7 @@ func TestCompact(t *testing.T) {
 		require.NoError(t, ix.Flush(t.Context()))
 	}
 	require.NoError(t, ix.Compact(t.Context()))
-	require.Empty(t, pickMerge(ix.current.parts, ix.options))
+	require.Empty(t, pickMerge(ix.current.parts, ix.options, settled))
 	cancelled, cancel := context.WithCancel(t.Context())
 	cancel()
 	ix.merging <- struct{}{}
@@ -87,7 +87,7 @@ func TestMergeReclaims(t *testing.T) {
 	for epoch := uint64(1); epoch <= 200; epoch++ {
 		require.NoError(t, ix.Apply(t.Context(), c.Batch(epoch, testOrdinals)))
 		require.NoError(t, ix.Flush(t.Context()))
-		require.NoError(t, ix.mergeAll(t.Context()))
+		require.NoError(t, ix.mergeAll(t.Context(), ingesting))
 		require.Less(t, ix.Stats().Segments, mergeFanout)
 		for _, p := range ix.current.parts {
 			require.LessOrEqual(t, int(p.dead)*deadShare, p.seg.rows())
@@ -99,7 +99,7 @@ func TestMergeReclaims(t *testing.T) {
 	}
 	require.NoError(t, ix.Apply(t.Context(), index.Batch{Epoch: 201, Delete: everything}))
 	require.NoError(t, ix.Flush(t.Context()))
-	require.NoError(t, ix.mergeAll(t.Context()))
+	require.NoError(t, ix.mergeAll(t.Context(), ingesting))
 	require.Equal(t, Stats{}, ix.Stats())
 	requireTidy(t, ix, ix.options.FS)
 	require.NoError(t, ix.Close())

@@ -16,7 +16,6 @@ import (
 	"math"
 	"math/bits"
 	"math/rand/v2"
-	"unsafe"
 
 	"sluice/kernels/simd"
 )
@@ -65,12 +64,10 @@ func (s *Space) rotate(dst, vector []float32) {
 	}
 }
 
-// Dot is ref.Dot, bit for bit.
-func (s *Space) Dot(a, b []float32) float32 { return s.kernels.Dot(a, b) }
-
-// Fetch asks for vectors that will soon be read to be brought into the cache.
-func (s *Space) Fetch(v []float32) {
-	s.kernels.Fetch(unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(v))), 4*len(v)))
+// DotRows computes the inner products of a vector and some of the rows, by
+// number; each is ref.Dot, bit for bit.
+func (s *Space) DotRows(vector, rows []float32, slots []uint32, products []float32) {
+	s.kernels.DotRows(vector, rows, slots, products)
 }
 
 // Query is a vector prepared for searches. Its memory is reused.
