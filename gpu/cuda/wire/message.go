@@ -23,6 +23,12 @@ type Device struct {
 	Driver     string `json:"driver"`  // the CUDA version that it speaks, as in "13.0"
 }
 
+// NoKernels stands in Device.Kernels where the device is too old for them.
+const NoKernels = "none"
+
+// Usable reports whether the kernels run on the device.
+func (d Device) Usable() bool { return d.Kernels != NoKernels }
+
 // Load has the worker read a model's files, once; requests name it by Number.
 // The files must have the digest that the daemon knows.
 type Load struct {

@@ -63,7 +63,7 @@ func describe(ordinal int) (wire.Device, error) {
 	}
 	d.Compute = fmt.Sprintf("%d.%d", major, minor)
 	if d.Kernels, err = cuda.Module(major, minor); err != nil {
-		d.Kernels = "none" // it is listed, but cannot be used
+		d.Kernels = wire.NoKernels
 	}
 	if d.Processors, err = device.Attribute(cu.MultiprocessorCount); err != nil {
 		return d, err
