@@ -19,7 +19,7 @@ var errMemory = errors.New("the device's memory does not suffice")
 func allocate(bytes int) (cu.DevicePtr, error) {
 	p, err := cu.MemAlloc(int64(bytes))
 	if errors.Is(err, cu.OutOfMemory) {
-		return 0, fmt.Errorf("%w for %d MiB more", errMemory, bytes>>20)
+		return 0, fmt.Errorf("%w for %d KiB more", errMemory, bytes>>10)
 	}
 	return p, err
 }
