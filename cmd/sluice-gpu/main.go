@@ -3,8 +3,9 @@
 // Command sluice-gpu is the GPU worker: the daemon starts one for each device,
 // with a socket as file descriptor 3, and supervises it.
 //
-//	sluice-gpu list       the devices, as JSON
-//	sluice-gpu run N      serves device N; the daemon calls it
+//	sluice-gpu list                      the devices, as JSON
+//	sluice-gpu measure [--json FILE] N   the figures of device N
+//	sluice-gpu run N                     serves device N; the daemon calls it
 package main
 
 import (
@@ -34,6 +35,8 @@ func run(args []string) error {
 	switch {
 	case len(args) == 1 && args[0] == "list":
 		return list()
+	case len(args) > 0 && args[0] == "measure":
+		return measureDevice(args[1:])
 	case len(args) == 2 && args[0] == "run":
 		ordinal, err := strconv.Atoi(args[1])
 		if err != nil {
@@ -41,7 +44,7 @@ func run(args []string) error {
 		}
 		return serve(ordinal)
 	}
-	return errors.New("usage: sluice-gpu list | sluice-gpu run DEVICE (the daemon calls the latter)")
+	return errors.New("usage: sluice-gpu list | measure [--json FILE] DEVICE | run DEVICE (the daemon calls the last)")
 }
 
 func list() error {

@@ -61,6 +61,9 @@ func (d *Device) Run(ctx context.Context, batch *gpu.Batch, out gpu.Output) erro
 	if err := gpu.Check(d, d.config, batch, out); err != nil || batch.Len() == 0 {
 		return err
 	}
+	if out.Pooled == nil {
+		out.Norms = nil // they come with vectors only
+	}
 	return d.worker.run(ctx, d.number, batch, out)
 }
 

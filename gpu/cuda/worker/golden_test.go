@@ -186,7 +186,7 @@ func TestRefusals(t *testing.T) {
 	wide.Config.Hidden, wide.Config.Heads = 2048, 16
 	_, err = d.Load(wide)
 	require.ErrorIs(t, err, model.ErrUnsupported)
-	_, err = Open(1)
+	_, err = Open(99)
 	require.ErrorIs(t, err, ErrNoDevice)
 }
 

@@ -128,8 +128,10 @@ func (s *Slot) reserve(p plan) (err error) {
 		return err
 	}
 	s.bytes = device
-	s.host, err = driver.NewHostMemory(host)
-	return err
+	if s.host, err = driver.NewHostMemory(host); err != nil {
+		return fmt.Errorf("%w: %d KiB of pinned memory of the host: %w", errMemory, host>>10, err)
+	}
+	return nil
 }
 
 // fill writes the inputs.
