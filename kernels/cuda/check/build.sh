@@ -8,7 +8,7 @@ cd "$(dirname "$0")/../../.."
 rm -rf "$to"
 mkdir -p "$to/gpu/cuda/kernel" "$to/gpu/cuda/worker" "$to/model"
 for package in kernel worker; do
-	go test -c -trimpath -tags nvidia -ldflags "-s -w" -o "$to/gpu/cuda/$package/check" "./gpu/cuda/$package"
+	go test -c -tags nvidia -ldflags "-s -w" -o "$to/gpu/cuda/$package/check" "./gpu/cuda/$package"
 done
 cp bin/sluice-gpu kernels/cuda/check/check.sh "$to"
 cp -r model/testdata "$to/model/"
