@@ -45,7 +45,7 @@ cuda-check: gpu ## bin/cuda-check, a folder to copy to a machine with a GPU: its
 	@kernels/cuda/check/build.sh bin/cuda-check
 
 # What has concurrency worth racing; the engine's arithmetic is too slow under -race.
-RACED = ./filter/... ./store/... ./index/... ./ingest/... ./retrieve/... ./server/... ./client/...
+RACED = ./filter/... ./store/... ./index/... ./ingest/... ./retrieve/... ./server/... ./client/... ./gpu/cuda
 
 peers: .peers/ready .peers/serve/ready ## Install what `sluice bench … --peers` compares with, in .peers (6 GB with torch)
 

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 
 	"sluice/gpu"
@@ -11,28 +12,24 @@ import (
 	"sluice/gpu/graph"
 )
 
-// openScheduler starts the models on the device of the configuration, of which
-// it notes what it has become.
+// openScheduler starts the models on the device of the configuration. Where that
+// is auto, it notes what it has become.
 func (d *daemon) openScheduler(ctx context.Context, o gpu.Options, dirs []string) (*gpu.Scheduler, error) {
 	kind, list, _ := strings.Cut(d.config.Device, ":")
-	switch kind {
-	case "gorgonia":
+	if kind == "gorgonia" {
 		return graph.Open(o, dirs...)
-	case "auto":
-		path, ordinals, err := gpus(ctx, "")
-		if err != nil {
-			d.log.Info("no GPU is used", "why", err)
-			d.config.Device = "cpu"
-			break
-		}
-		d.config.Device = "cuda"
-		return cuda.Open(ctx, path, ordinals, d.log, o, dirs...)
-	case "cuda":
+	}
+	if kind != "cpu" {
 		path, ordinals, err := gpus(ctx, list)
-		if err != nil {
+		if err == nil {
+			d.config.Device = fmt.Sprint("cuda ", ordinals)
+			return cuda.Open(ctx, path, ordinals, d.log, o, dirs...)
+		}
+		if kind != "auto" {
 			return nil, err
 		}
-		return cuda.Open(ctx, path, ordinals, d.log, o, dirs...)
+		d.log.Info("the CPU runs the models", "why", err)
+		d.config.Device = "cpu"
 	}
 	return cpu.Open(cpu.Precision(d.config.Precision), o, dirs...)
 }

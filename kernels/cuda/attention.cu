@@ -82,9 +82,9 @@ __device__ __forceinline__ void by_distance(float (&scores)[8][4], const Distanc
 }
 
 // weigh turns scores into weights, relative to the largest so far, and scales
-// what was summed before by as much. left is how many of the keys there are. A
-// query that has seen none yet has weights of zero.
-template <int size> __device__ __forceinline__ void weigh(float (&scores)[8][4], Running<size> &run, float scale, int left) {
+// what was summed before by as much. left is how many of the keys there are. In
+// near, a query may have seen none yet: its weights are zero.
+template <int size, bool near> __device__ __forceinline__ void weigh(float (&scores)[8][4], Running<size> &run, float scale, int left) {
 	int column = threadIdx.x % 4 * 2;
 #pragma unroll
 	for (int half = 0; half < 2; half++) {
@@ -98,7 +98,7 @@ template <int size> __device__ __forceinline__ void weigh(float (&scores)[8][4],
 				largest = fmaxf(largest, s);
 			}
 		largest = quad_max(largest);
-		float base = largest == -INFINITY ? 0 : largest, before = exp2f(run.largest[half] - base);
+		float base = near && largest == -INFINITY ? 0 : largest, before = exp2f(run.largest[half] - base);
 #pragma unroll
 		for (int j = 0; j < 8; j++)
 #pragma unroll
@@ -174,7 +174,7 @@ __device__ __forceinline__ void attention(bf16 *out, const bf16 *qkv, const int 
 		score<size>(scores, q, at);
 		int key = from + step * tile_tokens;
 		if (near) by_distance(scores, distance, scale, first + 16 * warp, key, end - 1);
-		weigh<size>(scores, run, near ? 1 : scale, end - key);
+		weigh<size, near>(scores, run, near ? 1 : scale, end - key);
 		gather<size>(run, scores, at + tile);
 	}
 
@@ -191,12 +191,13 @@ __device__ __forceinline__ void attention(bf16 *out, const bf16 *qkv, const int 
 }
 
 // scale is log₂e/√size: powers of two are what the device computes. 128 threads,
-// 5 tiles of dynamic shared memory: 640 bytes for each number of a head.
+// 5 tiles of dynamic shared memory: 640 bytes for each number of a head. Four
+// blocks of the wide heads share a processor: 128 registers are enough.
 extern "C" __global__ void __launch_bounds__(128) attention_32(bf16 *out, const bf16 *qkv, const int *tiles, int heads, float scale) {
 	attention<32, false>(out, qkv, tiles, heads, scale, {});
 }
 
-extern "C" __global__ void __launch_bounds__(128) attention_64(bf16 *out, const bf16 *qkv, const int *tiles, int heads, float scale) {
+extern "C" __global__ void __launch_bounds__(128, 4) attention_64(bf16 *out, const bf16 *qkv, const int *tiles, int heads, float scale) {
 	attention<64, false>(out, qkv, tiles, heads, scale, {});
 }
 
@@ -209,7 +210,7 @@ extern "C" __global__ void __launch_bounds__(128) attention_32_near(bf16 *out, c
 	attention<32, true>(out, qkv, tiles, heads, scale, distance_of(window, relative, zero));
 }
 
-extern "C" __global__ void __launch_bounds__(128) attention_64_near(bf16 *out, const bf16 *qkv, const int *tiles, int heads, float scale, int window,
+extern "C" __global__ void __launch_bounds__(128, 4) attention_64_near(bf16 *out, const bf16 *qkv, const int *tiles, int heads, float scale, int window,
                                                                     const float *relative, int zero) {
 	attention<64, true>(out, qkv, tiles, heads, scale, distance_of(window, relative, zero));
 }

@@ -20,6 +20,7 @@ import (
 	"fmt"
 	"hash/crc32"
 	"io"
+	"slices"
 )
 
 // Version is of the protocol: a daemon and a worker of different ones refuse
@@ -114,7 +115,7 @@ func (r *Reader) fill(size int) error {
 	for len(r.payload) < size {
 		n := min(size-len(r.payload), max(step, cap(r.payload)-len(r.payload)))
 		from := len(r.payload)
-		r.payload = append(r.payload, make([]byte, n)...)
+		r.payload = slices.Grow(r.payload, n)[:from+n]
 		if _, err := io.ReadFull(r.r, r.payload[from:]); err != nil {
 			return err
 		}
@@ -130,7 +131,7 @@ func checksum(parts ...[]byte) (sum uint32) {
 }
 
 // begin makes room for a header; the payload is appended to what it returns.
-func begin(dst []byte) []byte { return append(dst[:0], make([]byte, headerSize)...) }
+func begin(dst []byte) []byte { return slices.Grow(dst[:0], headerSize)[:headerSize] }
 
 // seal completes a frame whose payload is there.
 func seal(frame []byte, kind Kind, id uint32) ([]byte, error) {
