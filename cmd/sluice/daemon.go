@@ -20,8 +20,6 @@ import (
 
 	"sluice/filter"
 	"sluice/gpu"
-	"sluice/gpu/cpu"
-	"sluice/gpu/graph"
 	"sluice/index"
 	"sluice/index/local"
 	"sluice/index/text"
@@ -192,7 +190,7 @@ func (d *daemon) openModels(ctx context.Context) error {
 		return err
 	}
 	options := gpu.Options{Hooks: server.SchedulerHooks(d.registry, d.log)}
-	if d.embedder, err = d.openScheduler(options, dirs.distinct()); err != nil {
+	if d.embedder, err = d.openScheduler(ctx, options, dirs.distinct()); err != nil {
 		return err
 	}
 	info := d.embedder.Info()
@@ -251,13 +249,6 @@ func modelDirs(ctx context.Context, names []string) (modelFolders, error) {
 		dirs[i] = dir
 	}
 	return dirs, nil
-}
-
-func (d *daemon) openScheduler(o gpu.Options, dirs []string) (*gpu.Scheduler, error) {
-	if d.config.Device == "gorgonia" {
-		return graph.Open(o, dirs...)
-	}
-	return cpu.Open(cpu.Precision(d.config.Precision), o, dirs...)
 }
 
 // distinct is the folders there are, each once.
