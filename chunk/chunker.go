@@ -1,6 +1,7 @@
 package chunk
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -8,22 +9,55 @@ import (
 	"sluice/document"
 )
 
-// Chunker cuts documents of one format. It is a pure function: what a version
-// makes of a document never changes.
+// Chunker cuts documents. It is a pure function: what a version makes of a
+// document never changes.
 type Chunker interface {
-	// Version names format and rules, e.g. "markdown/1".
+	// Version is the chunker's name: its rules and their version, e.g. "markdown/1".
 	Version() string
-	// Chunk returns chunks in order, without overlap. Every character of the
+	// Chunk returns chunks in order of their beginnings. Every character of the
 	// text but white space is in a chunk or in a heading.
 	Chunk(d document.Document) []Chunk
 }
 
-// For returns the present chunker of a format, or document.ErrUnknownFormat.
-func For(format string) (Chunker, error) {
-	if !slices.Contains(document.Formats(), format) {
-		return nil, fmt.Errorf("%w %q; known are %s", document.ErrUnknownFormat, format, strings.Join(document.Formats(), ", "))
+// ErrUnknown means that no chunker has the name.
+var ErrUnknown = errors.New("unknown chunker")
+
+// named are all chunkers. Names are never given again, and none is taken away:
+// stored documents carry them.
+var named = []Chunker{
+	fixed{},
+	structural{"html/1"},
+	structural{"markdown/1"},
+	structural{"text/1"},
+}
+
+// Named returns the chunker of that name, or ErrUnknown.
+func Named(name string) (Chunker, error) {
+	for _, c := range named {
+		if c.Version() == name {
+			return c, nil
+		}
 	}
-	return structural{version: format + "/1"}, nil
+	return nil, fmt.Errorf("%w %q; known are %s", ErrUnknown, name, strings.Join(Names(), ", "))
+}
+
+// Names lists the names of all chunkers, sorted.
+func Names() []string {
+	names := make([]string, len(named))
+	for i, c := range named {
+		names[i] = c.Version()
+	}
+	slices.Sort(names)
+	return names
+}
+
+// For returns the chunker of a format where the collection names none, or
+// document.ErrUnknownFormat.
+func For(format string) (Chunker, error) {
+	if c, err := Named(format + "/1"); err == nil && slices.Contains(document.Formats(), format) {
+		return c, nil
+	}
+	return nil, fmt.Errorf("%w %q; known are %s", document.ErrUnknownFormat, format, strings.Join(document.Formats(), ", "))
 }
 
 // structural cuts along the tree: sections, then blocks, then sentences, words

@@ -60,15 +60,14 @@ func (p *packer) cut(start, end int, by ...splitter) {
 
 // whole packs [start, end) in one piece and says whether that was possible.
 func (p *packer) whole(start, end int) bool {
-	s := strings.TrimLeftFunc(p.text[start:end], unicode.IsSpace)
-	start = end - len(s)
-	s = strings.TrimRightFunc(s, unicode.IsSpace)
+	start, end = trim(p.text, start, end)
+	s := p.text[start:end]
 	size := measure(s, p.pieces)
 	if !size.fits(len(s), p.pieces) {
 		return false
 	}
 	if s != "" {
-		p.add(start, start+len(s), size)
+		p.add(start, end, size)
 	}
 	return true
 }
@@ -89,4 +88,11 @@ func (p *packer) flush() {
 		p.chunks = append(p.chunks, Chunk{Start: p.start, End: p.end, Headings: p.path})
 	}
 	p.start, p.end, p.size = 0, 0, size{}
+}
+
+// trim narrows [start, end) so that it neither begins nor ends in white space.
+func trim(text string, start, end int) (int, int) {
+	s := strings.TrimLeftFunc(text[start:end], unicode.IsSpace)
+	start = end - len(s)
+	return start, start + len(strings.TrimRightFunc(s, unicode.IsSpace))
 }
