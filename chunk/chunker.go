@@ -26,9 +26,11 @@ var ErrUnknown = errors.New("unknown chunker")
 // stored documents carry them.
 var named = []Chunker{
 	fixed{},
-	structural{"html/1"},
-	structural{"markdown/1"},
-	structural{"text/1"},
+	structural{version: "html/1"},
+	structural{version: "markdown/1"},
+	structural{version: "markdown/2", overlap: 30},
+	structural{version: "text/1"},
+	structure{},
 }
 
 // Named returns the chunker of that name, or ErrUnknown.
@@ -62,20 +64,24 @@ func For(format string) (Chunker, error) {
 
 // structural cuts along the tree: sections, then blocks, then sentences, words
 // and characters, each only where what is above does not fit.
-type structural struct{ version string }
+type structural struct {
+	version string
+	overlap int // words that a chunk may begin with of the one before it
+}
 
 func (c structural) Version() string { return c.version }
 
 func (c structural) Chunk(d document.Document) []Chunk {
-	w := &walk{text: d.Text}
+	w := &walk{text: d.Text, overlap: c.overlap}
 	w.section(d.Blocks, nil)
 	return w.chunks
 }
 
 // walk collects the chunks of one document.
 type walk struct {
-	text   string
-	chunks []Chunk
+	text    string
+	overlap int // see structural
+	chunks  []Chunk
 }
 
 // section packs the body of a section and then goes into its subsections. A

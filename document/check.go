@@ -61,6 +61,8 @@ func checkChildren(text string, parent *Block, at int) error {
 
 func checkBlock(text string, parent, b *Block) error {
 	switch {
+	case b == nil:
+		return violation(parent, "has a child that is none")
 	case b.Start < parent.Start || b.End > parent.End || b.Start >= b.End:
 		return violation(b, "is empty or outside of its parent")
 	case !utf8.RuneStart(text[b.Start]) || b.End < len(text) && !utf8.RuneStart(text[b.End]):
