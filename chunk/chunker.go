@@ -53,13 +53,13 @@ func Names() []string {
 	return names
 }
 
-// For returns the chunker of a format where the collection names none, or
-// document.ErrUnknownFormat.
-func For(format string) (Chunker, error) {
-	if c, err := Named(format + "/1"); err == nil && slices.Contains(document.Formats(), format) {
-		return c, nil
+// For returns the chunker of a format where the collection names none: that of
+// the format's own name, or else structure/1.
+func For(format string) Chunker {
+	if c, err := Named(format + "/1"); err == nil {
+		return c
 	}
-	return nil, fmt.Errorf("%w %q; known are %s", document.ErrUnknownFormat, format, strings.Join(document.Formats(), ", "))
+	return structure{}
 }
 
 // structural cuts along the tree: sections, then blocks, then sentences, words

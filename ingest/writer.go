@@ -181,12 +181,11 @@ func prepareText(d Document, settings store.Settings, model gpu.Info) (store.Ver
 }
 
 // chunkerOf is the collection's chunker for a format.
-func chunkerOf(s store.Settings, format string) (chunker chunk.Chunker, err error) {
-	if s.Chunker != "" {
-		chunker, err = chunk.Named(s.Chunker)
-	} else {
-		chunker, err = chunk.For(format)
+func chunkerOf(s store.Settings, format string) (chunk.Chunker, error) {
+	if s.Chunker == "" {
+		return chunk.For(format), nil
 	}
+	chunker, err := chunk.Named(s.Chunker)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", store.ErrInvalid, err)
 	}
