@@ -53,7 +53,7 @@ func dump(text string, chunks []Chunk) string {
 	var out strings.Builder
 	for _, c := range chunks {
 		s := text[c.Start:c.End]
-		n := measure(s, maxPieces)
+		n := measure(s, usual)
 		if r := []rune(s); len(r) > 80 {
 			s = fmt.Sprintf("%s … %s", string(r[:40]), string(r[len(r)-40:]))
 		}

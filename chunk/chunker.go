@@ -80,7 +80,8 @@ func (c structural) Chunk(d document.Document) []Chunk {
 // walk collects the chunks of one document.
 type walk struct {
 	text    string
-	overlap int // see structural
+	overlap int               // see structural
+	tables  []*document.Block // that are packed whole and found by their rows in words
 	chunks  []Chunk
 }
 
@@ -88,7 +89,7 @@ type walk struct {
 // heading is left to the paths of the chunks below it; if there are none, it
 // is a chunk itself, or its words could never be found.
 func (w *walk) section(blocks []*document.Block, path []string) {
-	p := packer{walk: w, path: path, pieces: budget(path)}
+	p := packer{walk: w, path: path, limits: usual.beside(path)}
 	for _, b := range blocks {
 		switch {
 		case b.Kind == document.Section && len(b.Children) == 1:

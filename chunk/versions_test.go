@@ -107,4 +107,3 @@ func TestCorporaByVersion(t *testing.T) {
 		t.Logf("%s: %d chunks", name, chunks)
 	}
 }
-
