@@ -29,6 +29,7 @@ var named = []Chunker{
 	structural{version: "html/1"},
 	structural{version: "markdown/1"},
 	structural{version: "markdown/2", overlap: 30},
+	plan{},
 	structural{version: "text/1"},
 	structure{},
 }
