@@ -8,7 +8,7 @@ import (
 
 const (
 	leastRows   = 3
-	columnSpace = 6.0 // points of white between two columns, all rows together
+	columnSpace = 5.0 // points of white between two columns, all rows together
 )
 
 // withAligned makes tables of neighbouring rows whose pieces stand in columns.
@@ -92,8 +92,7 @@ func columnsOf(rows [][]item) []document.Box {
 	return columns
 }
 
-// tableOf puts pieces into columns; a row without a piece in the first column
-// goes on with the one before it.
+// tableOf puts pieces into columns and rows.
 func tableOf(rows [][]item) *table {
 	columns := columnsOf(rows)
 	t := &table{box: boxOf(slices.Concat(rows...)), page: rows[0][0].line.page, bold: true}
@@ -101,20 +100,10 @@ func tableOf(rows [][]item) *table {
 		t.columns = append(t.columns, centre(c))
 	}
 	for n, row := range rows {
-		cells := make([]string, len(columns))
+		t.addRow(row, columns, beginsRow(row, columns))
 		for _, i := range row {
-			at := slices.IndexFunc(columns, func(c document.Box) bool { return c.Left <= i.box.Left && i.box.Right <= c.Right })
-			cells[at] = joinLines([]string{cells[at], i.line.text})
 			t.bold = t.bold && (n > 0 || i.line.bold)
 		}
-		if cells[0] == "" && n > 0 {
-			for j, cell := range cells {
-				last := t.rows[len(t.rows)-1]
-				last[j] = joinLines([]string{last[j], cell})
-			}
-			continue
-		}
-		t.rows = append(t.rows, cells)
 	}
 	t.header = headerOf(t.rows, t.bold)
 	return t

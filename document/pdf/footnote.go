@@ -21,9 +21,13 @@ func footnotes(blocks []*block, p *page, s styles) []*block {
 			notes[mark] = n
 		}
 	}
+	placed := map[*block]bool{}
+	for _, n := range notes {
+		placed[n] = true
+	}
 	var out []*block
 	for _, n := range blocks {
-		if mark := noteMark(n, p, s); mark != "" && notes[mark] == n {
+		if placed[n] {
 			continue
 		}
 		out = append(out, n)

@@ -22,11 +22,11 @@ var (
 
 // takeFurniture moves what is repeated at the same place of several pages, and
 // page numbers, out of the lines.
-func takeFurniture(pages []*page) {
+func takeFurniture(pages []*page, body float64) {
 	groups := repeated(pages)
 	for _, p := range pages {
 		p.lines = slices.DeleteFunc(p.lines, func(l *line) bool {
-			kind := p.furnitureKind(l, groups[l], len(pages))
+			kind := p.furnitureKind(l, groups[l], len(pages), body)
 			if kind != "" {
 				p.furniture = append(p.furniture, document.Furniture{Kind: kind, Text: plain(l.text), Place: place(l.page, l.box, 0.9)})
 			}
@@ -35,19 +35,24 @@ func takeFurniture(pages []*page) {
 	}
 }
 
-// furnitureKind is "" for a line of the text. count is on how many pages it is repeated.
-func (p *page) furnitureKind(l *line, count, pages int) document.Kind {
+// furnitureKind is "" for a line of the text; a heading is one. count is on how many pages it is repeated.
+func (p *page) furnitureKind(l *line, count, pages int, body float64) document.Kind {
 	top, bottom := l.box.Bottom < margin*p.height, l.box.Top > (1-margin)*p.height
 	often := count >= leastPages && 2*count >= pages || count >= 4
 	switch {
-	case top && often:
+	case top && often && l.size < 1.3*body:
 		return document.Header
-	case bottom && (often || pageNumber.MatchString(l.text)):
+	case bottom && often, pageNumber.MatchString(l.text) && (bottom || top || p.isLowest(l)):
 		return document.Footer
-	case l.turned && (often || height(l.box) > p.height/5), count >= 3 && 2*count >= pages && l.size >= 24:
+	case l.turned, count >= 3 && 2*count >= pages && l.size >= 24:
 		return document.Watermark
 	}
 	return ""
+}
+
+// isLowest says whether a line of the lower half has no other below it.
+func (p *page) isLowest(l *line) bool {
+	return l.box.Top > p.height/2 && !slices.ContainsFunc(p.lines, func(other *line) bool { return other.box.Top > l.box.Bottom && !other.turned })
 }
 
 // repeated counts, for each line, the pages that have a like one at its place.

@@ -17,11 +17,12 @@ import (
 func layout(pages []*page) []document.Element {
 	for _, p := range pages {
 		p.findRuled()
+		p.findLined()
 		p.makeLines()
 		p.runs, p.rules = nil, nil
 	}
-	takeFurniture(pages)
 	s := stylesOf(pages)
+	takeFurniture(pages, s.body)
 	var blocks []*block
 	for _, p := range pages {
 		b := builder{styles: s, page: p}
@@ -31,7 +32,9 @@ func layout(pages []*page) []document.Element {
 		b.end()
 		blocks = append(blocks, footnotes(b.blocks, p, s)...)
 	}
-	return elements(joinTables(joinPages(blocks)))
+	blocks = joinTables(joinPages(blocks))
+	unhyphenate(blocks)
+	return elements(blocks)
 }
 
 // withAlignedIn looks for tables in each stretch of items that stand below each
@@ -255,7 +258,8 @@ func codeText(lines []*line) string {
 	return plain(out.String())
 }
 
-// joinLines joins lines with spaces; a word that is parted with a hyphen is put together.
+// joinLines joins lines with spaces; where a word is parted with a hyphen, a sign
+// stands for it until all words are known.
 func joinLines(lines []string) string {
 	var out string
 	for _, l := range lines {
@@ -263,7 +267,7 @@ func joinLines(lines []string) string {
 		case out == "" || l == "":
 			out += l
 		case strings.HasSuffix(out, "-") && len(out) > 1 && isLetter(out[:len(out)-1]) && startsLower(l):
-			out = out[:len(out)-1] + l
+			out = out[:len(out)-1] + string(parting) + l
 		default:
 			out += " " + l
 		}
@@ -341,6 +345,9 @@ func plain(s string) string {
 	return strings.Map(func(r rune) rune {
 		if r == markOpen || r == markClose {
 			return -1
+		}
+		if r == parting {
+			return '-'
 		}
 		return r
 	}, s)

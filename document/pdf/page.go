@@ -22,6 +22,7 @@ const (
 const (
 	markOpen  = '\uE000'
 	markClose = '\uE001'
+	parting   = '\uE002' // in the place of a hyphen at the end of a line
 )
 
 // page is what stands on one page. All boxes are in points from its upper left corner.
@@ -46,35 +47,123 @@ type run struct {
 	turned bool // it does not run from left to right
 }
 
-func (p *page) addRun(r *responses.GetPageTextStructuredRect) {
-	text := strings.Map(func(c rune) rune {
-		switch {
-		case unicode.Is(unicode.Co, c) || c == '\u0002' || c == '\uFFFE': // PDFium's hyphen at the end of a line
-			return -1
-		case unicode.IsControl(c):
-			return ' '
+// addRuns takes the runs of a page. PDFium reports the box and font of each and,
+// apart from that, the characters in their order; what lies in a box may belong
+// to a run that is drawn over it, so the characters are dealt out in order. A
+// run with a wide gap in it, as between two cells, becomes two.
+func (p *page) addRuns(text *responses.GetPageTextStructured) {
+	at := 0
+	for i, r := range text.Rects {
+		var next *responses.CharPosition
+		if i+1 < len(text.Rects) {
+			next = &text.Rects[i+1].PointPosition
 		}
-		return c
-	}, r.Text)
-	if strings.TrimSpace(text) == "" {
-		return
+		first, end := take(text.Chars, at, r.PointPosition, next)
+		at = end
+		n := p.styled(r)
+		for first < end {
+			until := gapAfter(text.Chars[:end], first, 0.7*n.size)
+			p.addRun(n, text.Chars[first:until])
+			first = until
+		}
 	}
-	at := r.PointPosition
-	n := run{text: text, box: document.Box{Left: at.Left, Top: p.height - at.Top, Right: at.Right, Bottom: p.height - at.Bottom}}
+}
+
+// take returns the range of characters from position at on that lie in a box, up
+// to those that begin the next one.
+func take(chars []*responses.GetPageTextStructuredChar, at int, box responses.CharPosition, next *responses.CharPosition) (first, end int) {
+	for at < len(chars) && (isGenerated(chars[at]) || !within(box, chars[at].PointPosition)) {
+		at++
+	}
+	first = at
+	reached := false
+	for ; at < len(chars); at++ {
+		c := chars[at]
+		if !isGenerated(c) && (!within(box, c.PointPosition) || reached && next != nil && within(*next, c.PointPosition)) {
+			break
+		}
+		reached = reached || c.PointPosition.Right >= box.Right-0.01 && !isGenerated(c)
+	}
+	return first, at
+}
+
+// gapAfter is the position before which a gap wider than that ends what begins
+// at first.
+func gapAfter(chars []*responses.GetPageTextStructuredChar, first int, gap float64) int {
+	right := chars[first].PointPosition.Right
+	for i := first; i < len(chars); i++ {
+		c := chars[i]
+		if isGenerated(c) || strings.TrimSpace(c.Text) == "" {
+			continue
+		}
+		if math.Abs(math.Sin(c.Angle)) < 0.1 && c.PointPosition.Left-right > gap {
+			return i
+		}
+		right = c.PointPosition.Right
+	}
+	return len(chars)
+}
+
+// isGenerated says whether PDFium made a character up, as a space between words.
+func isGenerated(c *responses.GetPageTextStructuredChar) bool {
+	at := c.PointPosition
+	return at.Right-at.Left < 0.01 || at.Top-at.Bottom < 0.01
+}
+
+func within(box, c responses.CharPosition) bool {
+	const slack = 0.01
+	return c.Left >= box.Left-slack && c.Right <= box.Right+slack && c.Bottom >= box.Bottom-slack && c.Top <= box.Top+slack
+}
+
+// styled is a run without its text.
+func (p *page) styled(r *responses.GetPageTextStructuredRect) run {
+	n := run{size: r.PointPosition.Top - r.PointPosition.Bottom}
 	if f := r.FontInformation; f != nil {
 		name := strings.ToLower(f.Name)
-		n.size = f.RenderedSize
-		if n.size <= 0 {
+		if f.RenderedSize > 0 {
+			n.size = f.RenderedSize
+		} else if f.Size > 0 {
 			n.size = f.Size
 		}
 		n.bold = f.Weight >= 600 || strings.Contains(name, "bold") || strings.Contains(name, "black")
 		n.mono = f.Flags&1 != 0 || strings.Contains(name, "mono") || strings.Contains(name, "courier")
 	}
-	if n.size <= 0 {
-		n.size = height(n.box)
+	return n
+}
+
+// addRun adds a run of these characters, unless they are blank.
+func (p *page) addRun(n run, chars []*responses.GetPageTextStructuredChar) {
+	var text strings.Builder
+	seen := false
+	for _, c := range chars {
+		text.WriteString(strings.Map(readable, c.Text))
+		if isGenerated(c) || strings.TrimSpace(c.Text) == "" {
+			continue
+		}
+		at := c.PointPosition
+		box := document.Box{Left: at.Left, Top: p.height - at.Top, Right: at.Right, Bottom: p.height - at.Bottom}
+		if !seen {
+			n.box, n.turned, seen = box, math.Abs(math.Sin(c.Angle)) > 0.1, true
+		}
+		n.box = union(n.box, box)
 	}
-	n.turned = len([]rune(strings.TrimSpace(text))) > 2 && height(n.box) > 2.5*n.size
-	p.runs = append(p.runs, n)
+	if n.text = text.String(); seen && strings.TrimSpace(n.text) != "" {
+		p.runs = append(p.runs, n)
+	}
+}
+
+// readable maps PDFium's hyphen at the end of a line to one, and leaves out what
+// is no character.
+func readable(c rune) rune {
+	switch {
+	case c == '\u0002':
+		return '-'
+	case unicode.Is(unicode.Co, c) || c == '\uFFFE':
+		return -1
+	case unicode.IsControl(c):
+		return ' '
+	}
+	return c
 }
 
 // addObject keeps a path by its shape: a thin one is a rule, a small square one
@@ -109,8 +198,19 @@ type line struct {
 	page   int
 }
 
+// makeLines joins what stands at one height; turned text is a line by itself.
 func (p *page) makeLines() {
-	for _, row := range rowsOf(p.runs, func(r run) document.Box { return r.box }) {
+	var level []run
+	for _, r := range p.runs {
+		if r.turned {
+			l := lineOf([]run{r})
+			l.page = p.number
+			p.lines = append(p.lines, l)
+		} else {
+			level = append(level, r)
+		}
+	}
+	for _, row := range rowsOf(level, func(r run) document.Box { return r.box }) {
 		slices.SortStableFunc(row, func(a, b run) int { return compare(a.box.Left, b.box.Left) })
 		from := 0
 		for i := 1; i <= len(row); i++ {

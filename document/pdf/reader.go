@@ -188,7 +188,7 @@ func readPage(engine pdfium.Pdfium, doc references.FPDF_DOCUMENT, index int) (*p
 
 func (p *page) readText(engine pdfium.Pdfium, at requests.Page) error {
 	text, err := engine.GetPageTextStructured(&requests.GetPageTextStructured{
-		Page: at, Mode: requests.GetPageTextStructuredModeRects, CollectFontInformation: true,
+		Page: at, Mode: requests.GetPageTextStructuredModeBoth, CollectFontInformation: true,
 	})
 	if err != nil {
 		return err
@@ -196,9 +196,7 @@ func (p *page) readText(engine pdfium.Pdfium, at requests.Page) error {
 	if len(text.Rects) > maxRuns {
 		return fmt.Errorf("%w: page %d has %d pieces of text", ErrTooLarge, p.number, len(text.Rects))
 	}
-	for _, r := range text.Rects {
-		p.addRun(r)
-	}
+	p.addRuns(text)
 	return nil
 }
 
