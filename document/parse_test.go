@@ -73,7 +73,7 @@ func dumpBlocks(out *strings.Builder, text string, blocks []*Block, indent strin
 func TestUnknownFormat(t *testing.T) {
 	_, err := Parse("pdf", []byte("x"))
 	require.ErrorIs(t, err, ErrUnknownFormat)
-	require.ErrorContains(t, err, `"pdf"; known are html, markdown, text`)
+	require.ErrorContains(t, err, `"pdf"; known are docling, html, markdown, text`)
 }
 
 func TestNotUTF8(t *testing.T) {
@@ -87,9 +87,9 @@ func TestNotUTF8(t *testing.T) {
 }
 
 func TestPanicIsAnError(t *testing.T) {
-	_, err := guarded(func(string) (Document, error) { panic("boom") }, "")
+	_, err := guarded(func([]byte) (Document, error) { panic("boom") }, nil)
 	require.ErrorContains(t, err, "boom")
 	want := errors.New("plain")
-	_, err = guarded(func(string) (Document, error) { return Document{}, want }, "")
+	_, err = guarded(func([]byte) (Document, error) { return Document{}, want }, nil)
 	require.ErrorIs(t, err, want)
 }

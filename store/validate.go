@@ -35,6 +35,7 @@ func (v *Version) size() int {
 		n += len(codes)
 	}
 	for _, c := range v.Chunks {
+		n += len(c.Index)
 		for _, h := range c.Headings {
 			n += len(h)
 		}
