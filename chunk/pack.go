@@ -16,10 +16,12 @@ type packer struct {
 
 	start, end int // of the chunk under way; none if they are equal
 	size       size
+	prose      bool // it ends in sentences
 }
 
 // block packs a block: whole where it fits, else by its parts.
 func (p *packer) block(b *document.Block) {
+	defer func() { p.prose = b.Kind == document.Paragraph }()
 	if p.whole(b.Start, b.End) {
 		return
 	}
@@ -60,15 +62,14 @@ func (p *packer) cut(start, end int, by ...splitter) {
 
 // whole packs [start, end) in one piece and says whether that was possible.
 func (p *packer) whole(start, end int) bool {
-	s := strings.TrimLeftFunc(p.text[start:end], unicode.IsSpace)
-	start = end - len(s)
-	s = strings.TrimRightFunc(s, unicode.IsSpace)
+	start, end = trim(p.text, start, end)
+	s := p.text[start:end]
 	size := measure(s, p.pieces)
 	if !size.fits(len(s), p.pieces) {
 		return false
 	}
 	if s != "" {
-		p.add(start, start+len(s), size)
+		p.add(start, end, size)
 	}
 	return true
 }
@@ -79,8 +80,27 @@ func (p *packer) add(start, end int, s size) {
 		p.end, p.size = end, sum
 		return
 	}
+	before, prose := Chunk{Start: p.start, End: p.end}, p.prose
 	p.flush()
 	p.start, p.end, p.size = start, end, s
+	if prose {
+		p.overlap(before)
+	}
+}
+
+// overlap begins the chunk under way with the last whole sentences of the one
+// before it, as many as fit into the limits and into the walk's overlap.
+func (p *packer) overlap(before Chunk) {
+	for at := before.Start; at < before.End; at += sentence(p.text[at:before.End]) {
+		start, _ := trim(p.text, at, before.End)
+		if start == before.Start || measure(p.text[start:before.End], p.pieces).words > p.walk.overlap {
+			continue
+		}
+		if s := measure(p.text[start:p.end], p.pieces); s.fits(p.end-start, p.pieces) {
+			p.start, p.size = start, s
+			return
+		}
+	}
 }
 
 // flush ends the chunk under way.
@@ -89,4 +109,11 @@ func (p *packer) flush() {
 		p.chunks = append(p.chunks, Chunk{Start: p.start, End: p.end, Headings: p.path})
 	}
 	p.start, p.end, p.size = 0, 0, size{}
+}
+
+// trim narrows [start, end) so that it neither begins nor ends in white space.
+func trim(text string, start, end int) (int, int) {
+	s := strings.TrimLeftFunc(text[start:end], unicode.IsSpace)
+	start = end - len(s)
+	return start, start + len(strings.TrimRightFunc(s, unicode.IsSpace))
 }

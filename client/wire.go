@@ -11,6 +11,7 @@ import (
 type CollectionSettings struct {
 	Analyzer   string `json:"analyzer,omitempty"`    // "english" (default), …
 	TokenCodes *bool  `json:"token_codes,omitempty"` // keep token codes for late interaction; default true
+	Chunker    string `json:"chunker,omitempty"`     // such as "structure/1"; default: that of each document's format
 	CodeBits   int    `json:"code_bits,omitempty"`   // a dimension of theirs: 1 or 8; default 1, with own vectors 8
 
 	OwnVectors *OwnVectors `json:"own_vectors,omitempty"` // documents bring their vectors; none: the model makes them
@@ -28,6 +29,7 @@ type Collection struct {
 	Name       string    `json:"name"`
 	Analyzer   string    `json:"analyzer"`
 	TokenCodes bool      `json:"token_codes"`
+	Chunker    string    `json:"chunker,omitempty"`   // "": that of each document's format
 	CodeBits   int       `json:"code_bits,omitempty"` // of token codes, if there are any
 	Model      string    `json:"model"`               // "" where documents bring their vectors
 	Dimensions int       `json:"dimensions"`          // of a passage's vector

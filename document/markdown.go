@@ -136,8 +136,34 @@ func (w window) block(n ast.Node, start, end int) *Block {
 		b.Title = plainText(n.Lines().Value(w.source))
 	case b.Kind == List || b.Kind == Item || b.Kind == Quote:
 		b.Children = w.children(n, start, end)
+	case b.Kind == Table:
+		b.Grid = w.grid(n, end)
 	}
 	return b
+}
+
+// grid reads the cells of a table: its header and the rows below it, each a line.
+func (w window) grid(n ast.Node, end int) *Grid {
+	g := &Grid{Header: 1}
+	for row := n.FirstChild(); row != nil; row = row.NextSibling() {
+		at := w.base + rowPosition(row)
+		r := Row{}
+		r.Start, r.End = trimRange(w.text, at, min(lineEnd(w.text, at), end))
+		for cell := row.FirstChild(); cell != nil; cell = cell.NextSibling() {
+			source := strings.TrimSpace(string(cell.Lines().Value(w.source)))
+			r.Cells = append(r.Cells, strings.ReplaceAll(source, `\|`, "|"))
+		}
+		g.Rows = append(g.Rows, r)
+	}
+	return g
+}
+
+// rowPosition returns a position on the line of a row.
+func rowPosition(row ast.Node) int {
+	if cell := row.FirstChild(); cell != nil && cell.Pos() >= 0 {
+		return cell.Pos()
+	}
+	return row.Pos()
 }
 
 func kindOf(n ast.Node) Kind {

@@ -43,7 +43,7 @@ func FuzzPrepare(f *testing.F) {
 		if d.check() != nil {
 			return
 		}
-		v, err := prepareText(d, gpu.Info{Digest: "m"})
+		v, err := prepareText(d, store.Settings{}, gpu.Info{Digest: "m"})
 		if err != nil {
 			require.ErrorIs(t, err, store.ErrInvalid)
 			return

@@ -50,6 +50,9 @@ func (w *Writer) CreateCollection(ctx context.Context, tenant, name string, sett
 	if _, err := text.New(settings.Analyzer); err != nil {
 		return store.Collection{}, false, fmt.Errorf("%w: analyzer: %w", store.ErrInvalid, err)
 	}
+	if _, err := chunkerOf(settings, "text"); err != nil {
+		return store.Collection{}, false, err
+	}
 	c, created, err := w.store.CreateCollection(ctx, tenant, name, settings)
 	if err != nil {
 		return c, created, err
@@ -147,11 +150,11 @@ func (w *Writer) prepare(c store.Collection, d Document) (store.Version, error) 
 	if c.Settings.Brings() {
 		return preparePassages(d, c.Settings)
 	}
-	return prepareText(d, w.embedder.Info())
+	return prepareText(d, c.Settings, w.embedder.Info())
 }
 
 // prepareText parses and chunks.
-func prepareText(d Document, model gpu.Info) (store.Version, error) {
+func prepareText(d Document, settings store.Settings, model gpu.Info) (store.Version, error) {
 	if len(d.Passages) > 0 {
 		return store.Version{}, fmt.Errorf("%w: the vectors of this collection are the model's: send text and format, not passages, or create a collection with own_vectors", store.ErrInvalid)
 	}
@@ -159,9 +162,9 @@ func prepareText(d Document, model gpu.Info) (store.Version, error) {
 	if err != nil {
 		return store.Version{}, fmt.Errorf("%w: %w", store.ErrInvalid, err)
 	}
-	chunker, err := chunk.For(d.Format)
+	chunker, err := chunkerOf(settings, d.Format)
 	if err != nil {
-		return store.Version{}, fmt.Errorf("%w: %w", store.ErrInvalid, err)
+		return store.Version{}, err
 	}
 	chunks := chunker.Chunk(parsed)
 	if len(chunks) == 0 {
@@ -175,6 +178,19 @@ func prepareText(d Document, model gpu.Info) (store.Version, error) {
 		Key: d.Key, Title: title, Format: d.Format, Chunker: chunker.Version(), Model: model.Digest,
 		Identity: d.identity(), Text: parsed.Text, Chunks: titled(title, chunks), Access: d.Access, Keeps: d.Keeps,
 	}, nil
+}
+
+// chunkerOf is the collection's chunker for a format.
+func chunkerOf(s store.Settings, format string) (chunker chunk.Chunker, err error) {
+	if s.Chunker != "" {
+		chunker, err = chunk.Named(s.Chunker)
+	} else {
+		chunker, err = chunk.For(format)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", store.ErrInvalid, err)
+	}
+	return chunker, nil
 }
 
 // titled puts the document's title before the heading paths that do not begin with it.

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"sync"
 
+	"sluice/chunk"
 	"sluice/filter"
 	"sluice/index"
 	"sluice/store"
@@ -300,7 +301,7 @@ func Indexed(c store.Content) index.Document {
 			Row:     c.FirstRow + uint32(i),
 			Title:   titleBeside(piece.Headings, c.Title),
 			Heading: strings.Join(piece.Headings, "\n"),
-			Text:    c.Text[piece.Start:piece.End],
+			Text:    chunk.IndexText(c.Text, piece),
 			Vector:  c.Vectors[i*c.Dimensions : (i+1)*c.Dimensions],
 		}
 	}

@@ -43,7 +43,7 @@ type Generation struct {
 	ID      uint32 // what reads take; unique among collections and generations, never used again
 	Role    Role
 	Chunker string // the only one whose versions it takes; "": the first generation's, one for each format
-	Model   string // digest of what makes the vectors; "": the first generation's
+	Model   string // digest of what makes the vectors, the only one; "": the first generation's
 	Job     []byte // of its making; the store does not read it
 	Created time.Time
 }
@@ -52,7 +52,7 @@ type Generation struct {
 // that was never reindexed has one, under its own number.
 func (c Collection) Live() []Generation {
 	if len(c.Generations) == 0 {
-		return []Generation{{ID: c.ID, Role: Serving, Created: c.Created}}
+		return []Generation{{ID: c.ID, Role: Serving, Chunker: c.Settings.Chunker, Created: c.Created}}
 	}
 	return c.Generations
 }

@@ -92,7 +92,7 @@ type Version struct {
 	Vectors    []float32
 	Codes      [][]byte // token codes, one value per chunk; nil: none. The store does not read them
 	Parsed     []byte   // what other chunkers can work on; nil: nothing is kept. The store does not read it
-	Generation uint32   // that the above is for; 0: that of a collection which was never reindexed
+	Generation uint32   // that the above is for; 0: the first one, while there is no other
 	Builds     []Build  // for every other generation of the collection
 	Access     filter.Access
 	Keeps      filter.AccessFields // of Access: on a document that is there, these stay as they are

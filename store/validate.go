@@ -55,6 +55,7 @@ func (b *Build) size() int {
 		n += len(codes)
 	}
 	for _, c := range b.Chunks {
+		n += len(c.Index)
 		for _, h := range c.Headings {
 			n += len(h)
 		}

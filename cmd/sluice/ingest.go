@@ -22,8 +22,9 @@ type ingestCommand struct {
 	Reader     []string          `help:"Who may read these documents: user:NAME, group:NAME or public. Without it a document that is there keeps its readers; a new one is left to the policies, and without policies the whole tenant reads it."`
 	Attribute  map[string]string `help:"Attribute of these documents that policies see, as NAME=TEXT. Without any a document that is there keeps its attributes."`
 
-	Dimensions      int `help:"Of a collection that is created: its documents bring a vector of so many numbers a passage."`
-	MultiDimensions int `help:"Of a collection that is created: its documents bring token or patch vectors of so many numbers each."`
+	Chunker         string `help:"Of a collection that is created: how documents are cut, for example structure/1. Default: by their format."`
+	Dimensions      int    `help:"Of a collection that is created: its documents bring a vector of so many numbers a passage."`
+	MultiDimensions int    `help:"Of a collection that is created: its documents bring token or patch vectors of so many numbers each."`
 }
 
 // Run sends every file. What is stored already unchanged costs no work, so
@@ -67,7 +68,7 @@ func (c ingestCommand) ensureCollection(ctx context.Context, api *client.Client)
 	if !errors.As(err, &problem) || problem.Status != 404 {
 		return err
 	}
-	var settings client.CollectionSettings
+	settings := client.CollectionSettings{Chunker: c.Chunker}
 	if own := (client.OwnVectors{Dimensions: c.Dimensions, MultiDimensions: c.MultiDimensions}); own != (client.OwnVectors{}) {
 		settings.OwnVectors = &own
 	}

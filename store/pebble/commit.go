@@ -220,7 +220,7 @@ func (t *txn) commit(collection uint32, v prepared) (store.Receipt, error) {
 	if err != nil {
 		return store.Receipt{}, err
 	}
-	if err := checkFor(live, v); err != nil {
+	if err := checkFor(collection, live, v); err != nil {
 		return store.Receipt{}, err
 	}
 	old, err := lookup(t.store.db, live[0].ID, v.Key)

@@ -93,19 +93,16 @@ func (t *txn) removeGeneration(collection, id uint32) (err error) {
 
 // live returns the generations of a collection, the serving one first.
 func (t *txn) live(collection uint32) ([]store.Generation, error) {
-	if err := get(t.store.db, collectionKey(collection), anyBody); err != nil {
+	c, err := readCollection(t.store.db, collection)
+	if err != nil {
 		return nil, fmt.Errorf("collection %d: %w", collection, err)
 	}
-	all, err := readGenerations(t.store.db, collection)
-	if err != nil || len(all) > 0 {
-		return all, err
-	}
-	return []store.Generation{{ID: collection, Role: store.Serving}}, nil
+	return c.Live(), nil
 }
 
 // checkFor reports a version that was prepared for other generations than live.
-func checkFor(live []store.Generation, v prepared) error {
-	if v.Version.Generation != live[0].ID && (v.Version.Generation != 0 || len(live) > 1 || live[0].Chunker != "") {
+func checkFor(collection uint32, live []store.Generation, v prepared) error {
+	if v.Version.Generation != live[0].ID && (v.Version.Generation != 0 || len(live) > 1 || live[0].ID != collection) {
 		return store.ErrGenerations
 	}
 	return v.encoded.checkKind(live[0])
@@ -113,7 +110,7 @@ func checkFor(live []store.Generation, v prepared) error {
 
 // checkKind reports a build by another chunker or model than the generation's.
 func (b encoded) checkKind(g store.Generation) error {
-	if g.Chunker != "" && (g.Chunker != b.Chunker || g.Model != b.Model) {
+	if g.Chunker != "" && g.Chunker != b.Chunker || g.Model != "" && g.Model != b.Model {
 		return fmt.Errorf("%w: generation %d takes chunks of %s and vectors of %s, not of %s and %s", store.ErrInvalid, g.ID, g.Chunker, g.Model, b.Chunker, b.Model)
 	}
 	return nil

@@ -79,11 +79,15 @@ func encodeCollection(c store.Collection) []byte {
 	b = appendString(b, c.Settings.Analyzer)
 	b = binary.AppendUvarint(b, uint64(c.Settings.CodeBits))
 	b = appendTime(b, c.Created)
-	if !c.Settings.Brings() {
+	if !c.Settings.Brings() && c.Settings.Chunker == "" {
 		return b
 	}
 	b = binary.AppendUvarint(b, uint64(c.Settings.Own.Dense))
-	return binary.AppendUvarint(b, uint64(c.Settings.Own.Multi))
+	b = binary.AppendUvarint(b, uint64(c.Settings.Own.Multi))
+	if c.Settings.Chunker == "" {
+		return b
+	}
+	return appendString(b, c.Settings.Chunker)
 }
 
 func decodeCollection(id uint32, body []byte) (store.Collection, error) {
@@ -93,6 +97,9 @@ func decodeCollection(id uint32, body []byte) (store.Collection, error) {
 	c.Created = d.time()
 	if len(d.body) > 0 {
 		c.Settings.Own = store.Own{Dense: int(d.uint32()), Multi: int(d.uint32())}
+	}
+	if len(d.body) > 0 {
+		c.Settings.Chunker = d.string()
 	}
 	if err := d.end(); err != nil {
 		return c, err
