@@ -15,16 +15,17 @@ import (
 // errCached: the cache has a value that this program did not write.
 var errCached = errors.New("a cached embedding has another form")
 
-// embeddingKey is a hash over all that decides what a text is embedded as. The
+// embeddingKey is a hash over all that decides what a text is embedded as, and
+// the tenant: how long a write takes must not tell what others have written. The
 // model's digest covers weights, tokenizer, pooling and precision. No coder: no
 // token codes.
-func embeddingKey(info gpu.Info, coder *late.Coder, text string) store.EmbeddingKey {
+func embeddingKey(info gpu.Info, coder *late.Coder, tenant, text string) store.EmbeddingKey {
 	codes := ""
 	if coder != nil {
 		codes = coder.Kind.String()
 	}
 	h := sha256.New()
-	for _, part := range []string{info.Digest, fmt.Sprint(info.Pooling, " ", info.Dimensions, " ", info.Precision), info.Prompts.Document(), codes, text} {
+	for _, part := range []string{tenant, info.Digest, fmt.Sprint(info.Pooling, " ", info.Dimensions, " ", info.Precision), info.Prompts.Document(), codes, text} {
 		hashPart(h, []byte(part))
 	}
 	return store.EmbeddingKey(h.Sum(nil))

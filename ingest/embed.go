@@ -45,10 +45,10 @@ func (w *Writer) embed(ctx context.Context, c store.Collection, text string, b *
 	for i, c := range b.Chunks {
 		texts[i] = chunk.EmbedText(text, c)
 	}
-	if err := w.recall(ctx, texts, known, w.coder(c)); err != nil {
+	if err := w.recall(ctx, c, texts, known); err != nil {
 		return Embeddings{}, err
 	}
-	count, err := w.embedNew(ctx, texts, known, w.coder(c))
+	count, err := w.embedNew(ctx, c, texts, known)
 	if err != nil {
 		return Embeddings{}, fmt.Errorf("embedding: %w", err)
 	}
@@ -67,13 +67,18 @@ func (w *Writer) embed(ctx context.Context, c store.Collection, text string, b *
 	return count, nil
 }
 
+// key is that of a text of the collection in the embedding cache.
+func (w *Writer) key(c store.Collection, text string) store.EmbeddingKey {
+	return embeddingKey(w.embedder.Info(), w.coder(c), c.Tenant, text)
+}
+
 // recall adds to known what the cache has of the texts.
-func (w *Writer) recall(ctx context.Context, texts []string, known map[string]embedded, coder *late.Coder) error {
+func (w *Writer) recall(ctx context.Context, c store.Collection, texts []string, known map[string]embedded) error {
 	var keys []store.EmbeddingKey
 	var asked []string
 	for _, text := range texts {
 		if _, there := known[text]; !there {
-			asked, keys = append(asked, text), append(keys, embeddingKey(w.embedder.Info(), coder, text))
+			asked, keys = append(asked, text), append(keys, w.key(c, text))
 		}
 	}
 	var damaged error
@@ -96,8 +101,8 @@ func (w *Writer) coder(c store.Collection) *late.Coder {
 	return w.coders.Of(late.Kind{Dimensions: c.Settings.TokenDimensions(w.embedder.Info().TokenDimensions), Bits: c.Settings.CodeBits})
 }
 
-// embedNew adds what known lacks, each text embedded once. No coder: no codes.
-func (w *Writer) embedNew(ctx context.Context, texts []string, known map[string]embedded, coder *late.Coder) (count Embeddings, err error) {
+// embedNew adds what known lacks, each text embedded once.
+func (w *Writer) embedNew(ctx context.Context, c store.Collection, texts []string, known map[string]embedded) (count Embeddings, err error) {
 	var fresh []string
 	asked := map[string]bool{}
 	for _, text := range texts {
@@ -107,7 +112,7 @@ func (w *Writer) embedNew(ctx context.Context, texts []string, known map[string]
 		}
 	}
 	for part := range slices.Chunk(fresh, embedTexts) {
-		tokens, err := w.embedPart(ctx, part, known, coder)
+		tokens, err := w.embedPart(ctx, c, part, known)
 		if err != nil {
 			return count, err
 		}
@@ -119,7 +124,8 @@ func (w *Writer) embedNew(ctx context.Context, texts []string, known map[string]
 
 // embedPart embeds texts and keeps what it makes in the cache before anything
 // else happens: it is paid for.
-func (w *Writer) embedPart(ctx context.Context, texts []string, known map[string]embedded, coder *late.Coder) (tokens int, err error) {
+func (w *Writer) embedPart(ctx context.Context, c store.Collection, texts []string, known map[string]embedded) (tokens int, err error) {
+	coder := w.coder(c)
 	embeddings, err := w.embedder.Embed(ctx, gpu.Request{
 		Texts: texts, Prompt: w.embedder.Info().Prompts.Document(), Priority: gpu.Bulk, TokenVectors: coder != nil,
 	})
@@ -133,7 +139,7 @@ func (w *Writer) embedPart(ctx context.Context, texts []string, known map[string
 			made.codes = coder.Encode(e.TokenVectors, e.Special)
 		}
 		known[texts[i]] = made
-		entries[i] = store.Embedding{Key: embeddingKey(w.embedder.Info(), coder, texts[i]), Value: made.encode()}
+		entries[i] = store.Embedding{Key: w.key(c, texts[i]), Value: made.encode()}
 		tokens += e.Tokens
 	}
 	return tokens, w.store.KeepEmbeddings(ctx, entries)

@@ -24,12 +24,24 @@ type estimator struct {
 // Estimate says what a reindex by a chunker would take. It reads and cuts every
 // document, and embeds a sample of what is new, which the cache keeps.
 func (r *Reindexer) Estimate(ctx context.Context, tenant, collection, chunker string) (Estimate, error) {
-	c, err := r.reindexable(ctx, tenant, collection, chunker)
+	of := estimated{tenant, collection, chunker}
+	estimate, err := r.estimate(ctx, of)
 	if err != nil {
 		return Estimate{}, err
 	}
-	e := &estimator{w: r.writer, c: c, g: store.Generation{Chunker: chunker}, seen: map[store.EmbeddingKey]bool{}}
-	e.estimate.Chunker = chunker
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.estimates[of] = estimate
+	return estimate, nil
+}
+
+func (r *Reindexer) estimate(ctx context.Context, of estimated) (Estimate, error) {
+	c, err := r.reindexable(ctx, of.tenant, of.collection, of.chunker)
+	if err != nil {
+		return Estimate{}, err
+	}
+	e := &estimator{w: r.writer, c: c, g: store.Generation{Chunker: of.chunker}, seen: map[store.EmbeddingKey]bool{}}
+	e.estimate.Chunker = of.chunker
 	for record, err := range r.writer.store.Scan(ctx, c.Serving().ID, 0) {
 		if err != nil {
 			return Estimate{}, err
@@ -55,7 +67,7 @@ func (e *estimator) add(ctx context.Context, r store.Record) error {
 	for i, piece := range b.Chunks {
 		texts[i] = chunk.EmbedText(content.Text, piece)
 	}
-	if err := e.w.recall(ctx, texts, known, e.w.coder(e.c)); err != nil {
+	if err := e.w.recall(ctx, e.c, texts, known); err != nil {
 		return err
 	}
 	for _, text := range texts {
@@ -69,7 +81,7 @@ func (e *estimator) add(ctx context.Context, r store.Record) error {
 
 func (e *estimator) count(text string, there bool) {
 	e.estimate.Chunks++
-	key := embeddingKey(e.w.embedder.Info(), e.w.coder(e.c), text)
+	key := e.w.key(e.c, text)
 	if there || e.seen[key] {
 		e.estimate.Reused++
 		return
@@ -90,7 +102,7 @@ func (e *estimator) measure(ctx context.Context) error {
 		return nil
 	}
 	began := time.Now()
-	count, err := e.w.embedNew(ctx, e.sample, map[string]embedded{}, e.w.coder(e.c))
+	count, err := e.w.embedNew(ctx, e.c, e.sample, map[string]embedded{})
 	if err != nil {
 		return fmt.Errorf("embedding a sample: %w", err)
 	}

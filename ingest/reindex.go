@@ -47,8 +47,32 @@ type Reindexer struct {
 	stop  context.CancelFunc
 	group sync.WaitGroup
 
-	mu   sync.Mutex
-	runs map[uint32]*run // by collection
+	mu        sync.Mutex
+	runs      map[uint32]*run // by collection
+	estimates map[estimated]Estimate
+	count     Embeddings // of all jobs of this process
+}
+
+// estimated names an estimate, which its job takes over.
+type estimated struct{ tenant, collection, chunker string }
+
+// Totals is what all jobs of this process do, and did.
+type Totals struct {
+	Running, Documents, Of int // of those under way
+	Embedded, Reused       int // chunks, since the start
+}
+
+// Totals adds up all jobs.
+func (r *Reindexer) Totals() Totals {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	t := Totals{Running: len(r.runs), Embedded: r.count.New, Reused: r.count.Reused}
+	for _, n := range r.runs {
+		p := n.now()
+		t.Documents += p.Documents
+		t.Of += p.Of
+	}
+	return t
 }
 
 // run is a job under way.
@@ -86,7 +110,7 @@ type GenerationStatus struct {
 
 // NewReindexer goes on with the jobs that an earlier process left running.
 func NewReindexer(ctx context.Context, w *Writer, serving Generations, log *slog.Logger) (*Reindexer, error) {
-	r := &Reindexer{writer: w, serving: serving, log: log, runs: map[uint32]*run{}}
+	r := &Reindexer{writer: w, serving: serving, log: log, runs: map[uint32]*run{}, estimates: map[estimated]Estimate{}}
 	r.ctx, r.stop = context.WithCancel(context.Background())
 	all, err := w.store.Collections(ctx)
 	if err != nil {
@@ -139,11 +163,23 @@ func (r *Reindexer) Start(ctx context.Context, tenant, collection, chunker strin
 	if err != nil {
 		return Status{}, err
 	}
-	estimate, err := r.Estimate(ctx, tenant, collection, chunker)
+	estimate, err := r.takeEstimate(ctx, estimated{tenant, collection, chunker})
 	if err != nil {
 		return Status{}, err
 	}
 	return r.launch(ctx, tenant, collection, chunker, Job{Estimate: estimate, Bound: bound})
+}
+
+// takeEstimate takes over the one that was asked for before, or makes one.
+func (r *Reindexer) takeEstimate(ctx context.Context, of estimated) (Estimate, error) {
+	r.mu.Lock()
+	estimate, there := r.estimates[of]
+	delete(r.estimates, of)
+	r.mu.Unlock()
+	if there {
+		return estimate, nil
+	}
+	return r.estimate(ctx, of)
 }
 
 // launch adds the building generation of a job.
@@ -388,6 +424,7 @@ func (r *Reindexer) build(ctx context.Context, c store.Collection, record store.
 		count, _, err := r.writer.rebuild(ctx, c, record, g)
 		if err == nil || !errors.Is(err, gpu.ErrOverloaded) && !errors.Is(err, gpu.ErrDevice) {
 			n.built(count)
+			r.add(count)
 			return err
 		}
 		select {
@@ -396,6 +433,12 @@ func (r *Reindexer) build(ctx context.Context, c store.Collection, record store.
 			return ctx.Err()
 		}
 	}
+}
+
+func (r *Reindexer) add(count Embeddings) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.count = r.count.plus(count)
 }
 
 func (n *run) starts(built, of int) {
