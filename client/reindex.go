@@ -51,6 +51,8 @@ type ReindexJob struct {
 	Ended    *time.Time      `json:"ended,omitempty"`
 	Estimate ReindexEstimate `json:"estimate"`
 	Bound    float64         `json:"bound"`
+	Embedded int             `json:"embedded"` // chunks, by the attempts that came to an end
+	Reused   int             `json:"reused"`
 	Gates    []ReindexGate   `json:"gates"`
 }
 

@@ -27,9 +27,10 @@ type Job struct {
 	Estimate Estimate
 	Bound    float64 // by which relevance may fall at most
 	Started  time.Time
-	Ended    time.Time // of switched
-	Reason   string    // of failed and refused
-	Gates    []Gate    // that were run last
+	Ended    time.Time  // of switched
+	Reason   string     // of failed and refused
+	Gates    []Gate     // that were run last
+	Made     Embeddings // by the attempts that came to an end
 }
 
 // Estimate is what a reindex will take. Tokens and Duration are measured on a

@@ -343,20 +343,20 @@ func (r *Reindexer) run(ctx context.Context, c store.Collection, job Job, n *run
 	if err != nil {
 		return err
 	}
-	return r.conclude(ctx, c, job, gates)
+	return r.conclude(ctx, c, job, gates, n.now().Embeddings)
 }
 
 // conclude switches, or says which gate refused. Nothing comes between the
 // gates and the switch that they would not let pass: from the last document on,
 // every write goes into both generations.
-func (r *Reindexer) conclude(ctx context.Context, c store.Collection, job Job, gates []Gate) error {
+func (r *Reindexer) conclude(ctx context.Context, c store.Collection, job Job, gates []Gate, made Embeddings) error {
 	refused := refusal(gates)
 	_, err := r.writer.store.SetGenerations(ctx, c.ID, func(live []store.Generation) ([]store.Generation, error) {
 		next, err := withJob(func(j *Job) error {
 			if j.State != Running || j.Attempt != job.Attempt {
 				return errSuperseded
 			}
-			j.State, j.Reason, j.Gates = Refused, refused, gates
+			j.State, j.Reason, j.Gates, j.Made = Refused, refused, gates, j.Made.plus(made)
 			if refused == "" {
 				j.State, j.Ended = Switched, time.Now().UTC()
 			}

@@ -288,7 +288,7 @@ func generationOf(g ingest.GenerationStatus) client.Generation {
 	}
 	out.Job = &client.ReindexJob{
 		State: string(g.Job.State), Reason: g.Job.Reason, Started: g.Job.Started,
-		Estimate: estimateOf(g.Job.Estimate), Bound: g.Job.Bound, Gates: make([]client.ReindexGate, len(g.Job.Gates)),
+		Estimate: estimateOf(g.Job.Estimate), Bound: g.Job.Bound, Embedded: g.Job.Made.New, Reused: g.Job.Made.Reused, Gates: make([]client.ReindexGate, len(g.Job.Gates)),
 	}
 	if !g.Job.Ended.IsZero() {
 		out.Job.Ended = &g.Job.Ended
