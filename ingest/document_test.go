@@ -7,7 +7,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"sluice/document"
-	"sluice/gpu"
 	"sluice/store"
 )
 
@@ -43,7 +42,7 @@ func FuzzPrepare(f *testing.F) {
 		if d.check() != nil {
 			return
 		}
-		v, err := prepareText(d, store.Settings{}, gpu.Info{Digest: "m"})
+		v, err := prepareText(d, store.Collection{}.Live(), "m")
 		if err != nil {
 			require.ErrorIs(t, err, store.ErrInvalid)
 			return

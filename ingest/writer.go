@@ -50,7 +50,7 @@ func (w *Writer) CreateCollection(ctx context.Context, tenant, name string, sett
 	if _, err := text.New(settings.Analyzer); err != nil {
 		return store.Collection{}, false, fmt.Errorf("%w: analyzer: %w", store.ErrInvalid, err)
 	}
-	if _, err := chunkerOf(settings, "text"); err != nil {
+	if _, err := chunkerOf(settings.Chunker, "text"); err != nil {
 		return store.Collection{}, false, err
 	}
 	c, created, err := w.store.CreateCollection(ctx, tenant, name, settings)
@@ -95,7 +95,7 @@ func (w *Writer) checkWritten(ctx context.Context, c store.Collection, d Documen
 	if d.Keeps == 0 {
 		return w.checkAccess(d.Access)
 	}
-	present, err := w.store.Lookup(ctx, c.ID, d.Key)
+	present, err := w.store.Lookup(ctx, c.Serving().ID, d.Key)
 	if errors.Is(err, store.ErrNotFound) {
 		return w.checkAccess(d.Access)
 	}
@@ -117,9 +117,23 @@ func (w *Writer) checkAccess(a filter.Access) error {
 	return nil
 }
 
-// commit tries the cheap way first: the same content needs no vectors. Where
-// the store has other content by then, it asks for them.
+// commit writes the document for the generations that the collection has, as
+// often as they change meanwhile.
 func (w *Writer) commit(ctx context.Context, c store.Collection, d Document) (Outcome, error) {
+	for {
+		out, err := w.commitFor(ctx, c, d)
+		if !errors.Is(err, store.ErrGenerations) {
+			return out, err
+		}
+		if c, err = w.store.Collection(ctx, c.Tenant, c.Name); err != nil {
+			return Outcome{}, err
+		}
+	}
+}
+
+// commitFor tries the cheap way first: the same content needs no vectors. Where
+// the store has other content by then, it asks for them.
+func (w *Writer) commitFor(ctx context.Context, c store.Collection, d Document) (Outcome, error) {
 	version, err := w.prepare(c, d)
 	if err != nil {
 		return Outcome{}, err
@@ -137,24 +151,38 @@ func (w *Writer) commit(ctx context.Context, c store.Collection, d Document) (Ou
 }
 
 // addVectors takes the vectors from the document or from the model, and returns
-// how many chunks the model did not see the end of.
+// how many chunks of the serving generation the model did not see the end of.
 func (w *Writer) addVectors(ctx context.Context, c store.Collection, d Document, v *store.Version) (truncated int, err error) {
 	if c.Settings.Brings() {
 		return 0, bring(d, c.Settings.Own, w.coder(c), v)
 	}
-	return w.embed(ctx, c, v)
+	known, err := w.known(ctx, c, d.Key)
+	if err != nil {
+		return 0, err
+	}
+	serving := v.Build()
+	count, err := w.embed(ctx, c, v.Text, &serving, known)
+	v.Dimensions, v.Vectors, v.Codes = serving.Dimensions, serving.Vectors, serving.Codes
+	for i := range v.Builds {
+		if err == nil {
+			_, err = w.embed(ctx, c, v.Text, &v.Builds[i], known)
+		}
+	}
+	return count.Truncated, err
 }
 
-// prepare makes a version that lacks only its vectors.
+// prepare makes a version, for every generation, that lacks only its vectors.
 func (w *Writer) prepare(c store.Collection, d Document) (store.Version, error) {
 	if c.Settings.Brings() {
-		return preparePassages(d, c.Settings)
+		v, err := preparePassages(d, c.Settings)
+		v.Generation = c.Serving().ID
+		return v, err
 	}
-	return prepareText(d, c.Settings, w.embedder.Info())
+	return prepareText(d, c.Live(), w.embedder.Info().Digest)
 }
 
-// prepareText parses and chunks.
-func prepareText(d Document, settings store.Settings, model gpu.Info) (store.Version, error) {
+// prepareText parses, and chunks for each generation, the serving one first.
+func prepareText(d Document, live []store.Generation, model string) (store.Version, error) {
 	if len(d.Passages) > 0 {
 		return store.Version{}, fmt.Errorf("%w: the vectors of this collection are the model's: send text and format, not passages, or create a collection with own_vectors", store.ErrInvalid)
 	}
@@ -162,30 +190,45 @@ func prepareText(d Document, settings store.Settings, model gpu.Info) (store.Ver
 	if err != nil {
 		return store.Version{}, fmt.Errorf("%w: %w", store.ErrInvalid, err)
 	}
-	chunker, err := chunkerOf(settings, d.Format)
+	tree, err := parsed.Encode()
 	if err != nil {
-		return store.Version{}, err
+		return store.Version{}, fmt.Errorf("keeping the document's tree: %w", err)
 	}
-	chunks := chunker.Chunk(parsed)
-	if len(chunks) == 0 {
-		return store.Version{}, fmt.Errorf("%w: the document has no text", store.ErrInvalid)
+	v := store.Version{
+		Key: d.Key, Title: cmp.Or(d.Title, parsed.Title), Format: d.Format, Identity: d.identity(),
+		Text: parsed.Text, Parsed: tree, Access: d.Access, Keeps: d.Keeps,
 	}
-	title := d.Title
-	if title == "" {
-		title = parsed.Title
+	for _, g := range live {
+		b, err := chunked(parsed, v.Title, g, model)
+		if err != nil {
+			return store.Version{}, err
+		}
+		v.Builds = append(v.Builds, b)
 	}
-	return store.Version{
-		Key: d.Key, Title: title, Format: d.Format, Chunker: chunker.Version(), Model: model.Digest,
-		Identity: d.identity(), Text: parsed.Text, Chunks: titled(title, chunks), Access: d.Access, Keeps: d.Keeps,
-	}, nil
+	serving := v.Builds[0]
+	v.Generation, v.Chunker, v.Model, v.Chunks, v.Builds = serving.Generation, serving.Chunker, serving.Model, serving.Chunks, v.Builds[1:]
+	return v, nil
 }
 
-// chunkerOf is the collection's chunker for a format.
-func chunkerOf(s store.Settings, format string) (chunk.Chunker, error) {
-	if s.Chunker == "" {
+// chunked makes a build that lacks its vectors.
+func chunked(d document.Document, title string, g store.Generation, model string) (store.Build, error) {
+	chunker, err := chunkerOf(g.Chunker, d.Format)
+	if err != nil {
+		return store.Build{}, err
+	}
+	chunks := chunker.Chunk(d)
+	if len(chunks) == 0 {
+		return store.Build{}, fmt.Errorf("%w: the document has no text", store.ErrInvalid)
+	}
+	return store.Build{Generation: g.ID, Chunker: chunker.Version(), Model: model, Chunks: titled(title, chunks)}, nil
+}
+
+// chunkerOf is the chunker of that name or, without a name, of the format.
+func chunkerOf(name, format string) (chunk.Chunker, error) {
+	if name == "" {
 		return chunk.For(format), nil
 	}
-	chunker, err := chunk.Named(s.Chunker)
+	chunker, err := chunk.Named(name)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", store.ErrInvalid, err)
 	}

@@ -45,6 +45,9 @@ type daemon struct {
 	reranker   gpu.Reranker   // nil: none
 	classifier gpu.Classifier // nil: none
 	serving    *retrieve.Serving
+	writer     *ingest.Writer
+	engine     *retrieve.Engine
+	reindexer  *ingest.Reindexer
 	server     *server.Server
 	registry   *prometheus.Registry
 
@@ -74,10 +77,16 @@ func (d *daemon) open(ctx context.Context) (err error) {
 	if err := d.openModels(ctx); err != nil {
 		return err
 	}
+	if err := d.sweepIndexes(ctx); err != nil {
+		return err
+	}
 	if d.serving, err = retrieve.NewServing(ctx, d.store, d.embedder.Info().Digest, d.openIndex, d.log); err != nil {
 		return err
 	}
 	server.RegisterPolicyFaults(d.registry, d.serving.PolicyFaults)
+	if err := d.openReindexer(ctx); err != nil {
+		return err
+	}
 	return d.openServer(ctx)
 }
 
@@ -293,8 +302,9 @@ func (d *daemon) openServer(ctx context.Context) error {
 	}
 	d.server = server.New(server.Options{
 		Backend: &backend{
-			engine:     d.engine(),
-			writer:     ingest.NewWriter(d.store, d.embedder, d.serving),
+			engine:     d.engine,
+			writer:     d.writer,
+			reindexer:  d.reindexer,
 			embedder:   d.embedder,
 			reranker:   d.reranker,
 			classifier: d.classifier,
@@ -306,7 +316,18 @@ func (d *daemon) openServer(ctx context.Context) error {
 	return nil
 }
 
-func (d *daemon) engine() *retrieve.Engine {
+// openReindexer goes on with the reindex jobs that the last run left running.
+func (d *daemon) openReindexer(ctx context.Context) (err error) {
+	d.writer = ingest.NewWriter(d.store, d.embedder, d.serving)
+	d.engine = d.newEngine()
+	if d.reindexer, err = ingest.NewReindexer(ctx, d.writer, generations{d.serving, d.engine}, d.log); err != nil {
+		return err
+	}
+	server.RegisterReindexes(d.registry, d.reindexer.Totals)
+	return nil
+}
+
+func (d *daemon) newEngine() *retrieve.Engine {
 	engine := retrieve.NewEngine(d.store, d.serving, d.embedder)
 	if d.reranker != nil {
 		engine.RerankWith(d.reranker, d.config.Limits.RerankTimeout)
@@ -321,7 +342,7 @@ func (d *daemon) serve(ctx context.Context, listener, admin net.Listener) error 
 	group.Go(func() error { return d.server.Serve(ctx, listener) })
 	if admin != nil {
 		d.log.Info("listening for administrators", "url", "http://"+admin.Addr().String())
-		group.Go(func() error { return server.ServeAdmin(ctx, admin, d.registry, d.snapshot) })
+		group.Go(func() error { return server.ServeAdmin(ctx, admin, d.registry, d.snapshot, d.store) })
 	}
 	d.log.Info("listening", "url", "http://"+listener.Addr().String())
 	return group.Wait()
@@ -332,6 +353,9 @@ func (d *daemon) close() error {
 	ctx, cancel := context.WithTimeout(context.Background(), closeTimeout)
 	defer cancel()
 	var errs []error
+	if d.reindexer != nil {
+		d.reindexer.Close()
+	}
 	if d.serving != nil {
 		errs = append(errs, d.serving.Close(ctx))
 	}

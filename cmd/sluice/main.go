@@ -20,6 +20,8 @@ type cli struct {
 	Demo     demoCommand     `cmd:"" help:"Run the daemon with the demo corpus and show one question asked by two principals."`
 	Ingest   ingestCommand   `cmd:"" help:"Send a folder of documents to the daemon."`
 	Search   searchCommand   `cmd:"" help:"Ask the daemon a question."`
+	Reindex  reindexCommand  `cmd:"" help:"Cut and embed a collection anew beside the one that serves, and switch to it."`
+	Cache    cacheCommand    `cmd:"" help:"Look at the embedding cache, and prune it."`
 	Access   accessCommand   `cmd:"" help:"Change, preview and explain who may read what."`
 	Check    checkCommand    `cmd:"" help:"Verify every checksum and cross reference of a data directory, read-only."`
 	Snapshot snapshotCommand `cmd:"" help:"Make a backup inside the data directory, of hard links, while a daemon runs or not."`
