@@ -131,6 +131,32 @@ func TestDenseIsTheScan(t *testing.T) {
 	require.NoError(t, ix.Close())
 }
 
+// TestEqualScores: of rows with one score the lower ones are found, wherever
+// they lie.
+func TestEqualScores(t *testing.T) {
+	c := newCollection(codedDims)
+	same := c.vector()
+	documents := func(from, to uint32) (all []index.Document) {
+		for i := from; i < to; i++ {
+			all = append(all, index.Document{Ordinal: i, Rows: []index.Row{{Row: i, Vector: same}}})
+		}
+		return all
+	}
+	options := testOptions(t, vfs.NewMem())
+	options.Dimensions = codedDims
+	ix, err := Open("index", options)
+	require.NoError(t, err)
+	require.NoError(t, ix.Apply(t.Context(), index.Batch{Epoch: 1, Put: documents(20, 3000)}))
+	require.NoError(t, ix.Flush(t.Context()))
+	require.NoError(t, ix.Apply(t.Context(), index.Batch{Epoch: 2, Put: documents(0, 20)}))
+	for _, set := range []filter.Set{every(1, 60), every(1, 500), every(1, 3000)} {
+		hits := dense(t, ix, set, same, 5)
+		require.Equal(t, scanned(ix, set, same, 5), hits)
+		require.Equal(t, uint32(4), hits[4].Row)
+	}
+	require.NoError(t, ix.Close())
+}
+
 // TestForeignDocumentsChangeNothing: on the exact path, what a principal may
 // not see has no effect, whatever it is and wherever it lies.
 func TestForeignDocumentsChangeNothing(t *testing.T) {

@@ -78,6 +78,33 @@ func TestCompact(t *testing.T) {
 	require.ErrorIs(t, ix.Compact(t.Context()), index.ErrClosed)
 }
 
+// TestPickMerge: while documents come in a tier is merged when it has many; at
+// rest the small ones join the large one, unless it is far larger than all.
+func TestPickMerge(t *testing.T) {
+	c := newCollection(testDims)
+	sizes := func(pace pace, documents ...int) (picked []int) {
+		var parts []part
+		for i, n := range documents {
+			seg, err := buildSegment(t.Context(), c.documents(n), testDims, english(t))
+			require.NoError(t, err)
+			seg.id = uint64(i + 1)
+			parts = append(parts, part{seg: seg})
+		}
+		fresh, err := buildSegment(t.Context(), c.documents(10), testDims, english(t))
+		require.NoError(t, err)
+		for _, p := range pickMerge(append(parts, part{seg: fresh}), Options{listedRows: 1 << 20}, pace) {
+			require.NotZero(t, p.seg.id, "a fresh segment")
+			picked = append(picked, p.seg.documents())
+		}
+		return picked
+	}
+	require.Empty(t, sizes(ingesting, 300, 20, 40))
+	require.Equal(t, []int{20, 40, 200}, sizes(settled, 200, 20, 40))
+	require.Equal(t, []int{20, 40}, sizes(settled, 600, 20, 40), "less than a quarter of the large one")
+	require.Empty(t, sizes(settled, 600))
+	require.Equal(t, []int{10, 20, 30, 40}, sizes(ingesting, 40, 30, 20, 10))
+}
+
 // TestMergeReclaims: replaced and deleted rows leave the disk, and the number
 // of segments stays small.
 func TestMergeReclaims(t *testing.T) {

@@ -1,6 +1,7 @@
 package ivf
 
 import (
+	"encoding/binary"
 	"math"
 	"math/bits"
 
@@ -26,10 +27,9 @@ const (
 // packed is codes of the allowed rows alone, around their mean: where few of a
 // list's rows are allowed, its codes would be scanned for the others.
 type packed struct {
-	centre []float32 // rotated
-	square float32   // its squared length
-	rows   []uint32  // by lane, ascending; none at the end
-	codes  []byte    // by block of lanes
+	centre []byte   // in the bytes of a row
+	rows   []uint32 // by lane, ascending; none at the end
+	codes  []byte   // by block of lanes
 }
 
 // packed returns the packed rows once that pays; nil: not yet, or never.
@@ -47,57 +47,74 @@ func (a *Allowed) packed(x *Index) *packed {
 }
 
 func (x *Index) pack(a *Allowed) *packed {
-	blocks := (a.count + ref.CodeLanes - 1) / ref.CodeLanes
-	p := &packed{rows: make([]uint32, 0, blocks*ref.CodeLanes), codes: make([]byte, blocks*ref.CodeBlock(x.space.padded))}
+	blocks, block := (a.count+ref.CodeLanes-1)/ref.CodeLanes, ref.CodeBlock(x.space.padded)
+	p := &packed{rows: make([]uint32, 0, blocks*ref.CodeLanes), codes: make([]byte, blocks*block)}
 	for row := range a.Each {
 		p.rows = append(p.rows, row)
 	}
 	p.centre = x.meanOf(p.rows)
-	p.square = x.space.kernels.Dot(p.centre, p.centre)
-	v, block := make([]float32, x.space.padded), ref.CodeBlock(x.space.padded)
 	for i := range p.rows[:cap(p.rows)] {
 		code, lane := p.codes[i/ref.CodeLanes*block:][:block], i%ref.CodeLanes
-		if i >= a.count {
-			p.rows = append(p.rows, none)
-			setFactors(code, lane, x.space.padded/32, impossible, 0)
+		if i < a.count {
+			encodeBytes(code, lane, x.row(p.rows[i]), p.centre, x.step)
 			continue
 		}
-		x.floats(v, p.rows[i])
-		encode(code, lane, v, p.centre)
+		p.rows = append(p.rows, none)
+		setFactors(code, lane, x.space.padded/32, impossible, 0)
 	}
 	return p
 }
 
-// meanOf is about the mean of some rows, rotated.
-func (x *Index) meanOf(rows []uint32) []float32 {
-	centre, v, n := make([]float32, x.space.padded), make([]float32, x.space.padded), 0
+func (x *Index) row(row uint32) []byte { return x.bytes[int(row)*x.space.padded:][:x.space.padded] }
+
+// meanOf is about the mean of some rows, in the bytes of a row.
+func (x *Index) meanOf(rows []uint32) []byte {
+	sums, n := make([]int, x.space.padded), 0
 	for i := 0; i < len(rows); i += max(len(rows)/packedSample, 1) {
-		x.floats(v, rows[i])
-		for d, f := range v {
-			centre[d] += f
+		for d, b := range x.row(rows[i]) {
+			sums[d] += int(b)
 		}
 		n++
 	}
-	for d := range centre {
-		centre[d] /= float32(n)
+	centre := make([]byte, len(sums))
+	for d, sum := range sums {
+		centre[d] = byte((sum + n/2) / n)
 	}
 	return centre
 }
 
-// floats sets v to a rotated row, as far as its bytes tell.
-func (x *Index) floats(v []float32, row uint32) {
-	for d, b := range x.bytes[int(row)*len(v):][:len(v)] {
-		v[d] = float32(int(b)-128) * x.step
+// encodeBytes is encode for a row and a centre in bytes of steps.
+func encodeBytes(block []byte, lane int, x, centre []byte, step float32) {
+	var square uint32 // of 65,536 dimensions too
+	var absolute, along, signed int32
+	for w := 0; w < len(x)/32; w++ {
+		var signs uint32
+		xs, cs := x[32*w:][:32], centre[32*w:][:32]
+		for i, b := range xs {
+			c := int32(cs[i]) - 128
+			r := int32(b) - int32(cs[i])
+			negative := r >> 31 // all ones, or 0
+			signs |= uint32(negative+1) << i
+			square += uint32(r * r)
+			absolute += r ^ negative - negative
+			along += c * r
+			signed += c ^ negative - negative
+		}
+		binary.LittleEndian.PutUint32(block[4*(w*ref.CodeLanes+lane):], signs)
 	}
+	root := float32(math.Sqrt(float64(len(x))))
+	factor := step * float32(square) * root / float32(max(absolute, 1))
+	setFactors(block, lane, len(x)/32, step*(step*float32(along)-factor*float32(signed)/root), factor)
 }
 
 // searchPacked estimates every packed row and scores those that may be among the best.
 func (x *Index) searchPacked(q *Query, p *packed, live []uint64, k int, floor float32, s *Scratch) []uint32 {
+	q.encode()
 	margin := x.likely(q)
 	s.found.reset(k, x.floorOf(q, floor, margin), int32(margin/x.unit(q))+1)
 	s.waiting = s.waiting[:0]
-	product, block := x.space.kernels.Dot(q.rotated, p.centre), ref.CodeBlock(x.space.padded)
-	distance := float64(max(q.norm*q.norm+p.square-2*product, 0))
+	block := ref.CodeBlock(x.space.padded)
+	product, distance := x.centreOf(q, p)
 	shift := q.shift + packedDoubt*estimateError*float32(math.Sqrt(distance/float64(x.space.padded-1)))
 	for at := 0; at < len(p.codes); at += chunkBlocks * block {
 		codes := p.codes[at:min(at+chunkBlocks*block, len(p.codes))]
@@ -114,6 +131,17 @@ func (x *Index) searchPacked(q *Query, p *packed, live []uint64, k int, floor fl
 	return s.result()
 }
 
+// centreOf returns the query's product with the packed rows' centre, and the
+// squared distance between them.
+func (x *Index) centreOf(q *Query, p *packed) (product float32, distance float64) {
+	for d, b := range p.centre {
+		c := float32(int(b)-128) * x.step
+		product += q.rotated[d] * c
+		distance += float64((q.rotated[d] - c) * (q.rotated[d] - c))
+	}
+	return product, distance
+}
+
 // await puts the live rows of some lanes among those to be scored.
 func (x *Index) await(rows []uint32, lanes uint16, live []uint64, s *Scratch) {
 	for ; lanes != 0; lanes &= lanes - 1 {
@@ -122,6 +150,6 @@ func (x *Index) await(rows []uint32, lanes uint16, live []uint64, s *Scratch) {
 			continue
 		}
 		s.waiting = append(s.waiting, row)
-		x.space.kernels.Fetch(x.bytes[int(row)*x.space.padded:][:x.space.padded])
+		x.space.kernels.Fetch(x.row(row))
 	}
 }

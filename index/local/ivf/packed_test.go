@@ -52,3 +52,25 @@ func TestPacked(t *testing.T) {
 	require.Greater(t, float64(found)/(queries*k), 0.99)
 	require.Greater(t, float64(reached)/(queries*(k/2+1)), 0.99)
 }
+
+// TestEncodeBytesIsEncode, of what the bytes stand for.
+func TestEncodeBytesIsEncode(t *testing.T) {
+	const dims, lane, step = 128, 5, 0.01
+	rng := rand.New(rand.NewPCG(6, 1))
+	for range 50 {
+		x, c := make([]byte, dims), make([]byte, dims)
+		values, centre := make([]float32, dims), make([]float32, dims)
+		for d := range x {
+			x[d], c[d] = byte(1+rng.IntN(255)), byte(1+rng.IntN(255))
+			values[d], centre[d] = float32(int(x[d])-128)*step, float32(int(c[d])-128)*step
+		}
+		want, got := make([]byte, ref.CodeBlock(dims)), make([]byte, ref.CodeBlock(dims))
+		encode(want, lane, values, centre)
+		encodeBytes(got, lane, x, c, step)
+		factors := dims / 32 * ref.CodeLanes * 4
+		require.Equal(t, want[:factors], got[:factors], "signs")
+		for i, f := range as[float32](want[factors:]) {
+			require.InDelta(t, f, as[float32](got[factors:])[i], 1e-3*float64(1+max(f, -f)))
+		}
+	}
+}

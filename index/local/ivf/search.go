@@ -168,6 +168,7 @@ type visit struct {
 // searchLists visits lists near the query, and turns to scoring all rows when
 // that would have been cheaper.
 func (x *Index) searchLists(q *Query, a *Allowed, live []uint64, k int, floor float32, s *Scratch) []uint32 {
+	q.encode()
 	margin := x.likely(q)
 	s.found.reset(k, x.floorOf(q, floor, margin), int32(margin/x.unit(q))+1)
 	s.begin(x.rows)
