@@ -233,9 +233,9 @@ func (w *walk) pack(run []Element) {
 	for _, e := range run {
 		switch {
 		case p.inWords(e.block.Start, e.block):
-		case e.block.Kind == document.Table && e.block.Grid != nil:
+		case isTable(e.block):
 			p.flush()
-			p.table(e.block, e.block.Grid.Caption)
+			p.table(e.block, e.block.Start, e.block.Grid.Caption)
 		default:
 			p.block(e.block)
 		}

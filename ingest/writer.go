@@ -30,11 +30,26 @@ type Writer struct {
 	embedder gpu.Embedder
 	coders   *late.Coders
 	serving  Serving
+	parse    Parse
+}
+
+// Parse parses raw as format.
+type Parse func(ctx context.Context, format string, raw []byte) (document.Document, error)
+
+// parsePlain knows the formats that need no engine.
+func parsePlain(_ context.Context, format string, raw []byte) (document.Document, error) {
+	return document.Parse(format, raw)
 }
 
 // NewWriter returns a Writer.
 func NewWriter(st store.Store, embedder gpu.Embedder, serving Serving) *Writer {
-	return &Writer{st, embedder, late.NewCoders(), serving}
+	return &Writer{st, embedder, late.NewCoders(), serving, parsePlain}
+}
+
+// Parsing makes the Writer parse by p. It is called before the first write.
+func (w *Writer) Parsing(p Parse) *Writer {
+	w.parse = p
+	return w
 }
 
 // Outcome is a write's receipt and how many of its chunks are longer than what
@@ -120,7 +135,7 @@ func (w *Writer) checkAccess(a filter.Access) error {
 // commit tries the cheap way first: the same content needs no vectors. Where
 // the store has other content by then, it asks for them.
 func (w *Writer) commit(ctx context.Context, c store.Collection, d Document) (Outcome, error) {
-	version, err := w.prepare(c, d)
+	version, err := w.prepare(ctx, c, d)
 	if err != nil {
 		return Outcome{}, err
 	}
@@ -146,19 +161,22 @@ func (w *Writer) addVectors(ctx context.Context, c store.Collection, d Document,
 }
 
 // prepare makes a version that lacks only its vectors.
-func (w *Writer) prepare(c store.Collection, d Document) (store.Version, error) {
+func (w *Writer) prepare(ctx context.Context, c store.Collection, d Document) (store.Version, error) {
 	if c.Settings.Brings() {
 		return preparePassages(d, c.Settings)
 	}
-	return prepareText(d, c.Settings, w.embedder.Info())
+	return w.prepareText(ctx, c.Settings, d)
 }
 
 // prepareText parses and chunks.
-func prepareText(d Document, settings store.Settings, model gpu.Info) (store.Version, error) {
+func (w *Writer) prepareText(ctx context.Context, settings store.Settings, d Document) (store.Version, error) {
 	if len(d.Passages) > 0 {
 		return store.Version{}, fmt.Errorf("%w: the vectors of this collection are the model's: send text and format, not passages, or create a collection with own_vectors", store.ErrInvalid)
 	}
-	parsed, err := document.Parse(d.Format, d.Text)
+	parsed, err := w.parse(ctx, d.Format, d.Text)
+	if ctx.Err() != nil {
+		return store.Version{}, ctx.Err()
+	}
 	if err != nil {
 		return store.Version{}, fmt.Errorf("%w: %w", store.ErrInvalid, err)
 	}
@@ -175,7 +193,7 @@ func prepareText(d Document, settings store.Settings, model gpu.Info) (store.Ver
 		title = parsed.Title
 	}
 	return store.Version{
-		Key: d.Key, Title: title, Format: d.Format, Chunker: chunker.Version(), Model: model.Digest,
+		Key: d.Key, Title: title, Format: d.Format, Chunker: chunker.Version(), Model: w.embedder.Info().Digest,
 		Identity: d.identity(), Text: parsed.Text, Chunks: titled(title, chunks), Access: d.Access, Keeps: d.Keeps,
 	}, nil
 }

@@ -18,6 +18,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"golang.org/x/sync/errgroup"
 
+	"sluice/document/convert"
 	"sluice/filter"
 	"sluice/gpu"
 	"sluice/gpu/cpu"
@@ -26,6 +27,7 @@ import (
 	"sluice/index/local"
 	"sluice/index/text"
 	"sluice/ingest"
+	"sluice/model/hub"
 	"sluice/retrieve"
 	"sluice/server"
 	"sluice/server/audit"
@@ -47,6 +49,7 @@ type daemon struct {
 	reranker   gpu.Reranker   // nil: none
 	classifier gpu.Classifier // nil: none
 	serving    *retrieve.Serving
+	converter  *convert.Converter
 	server     *server.Server
 	registry   *prometheus.Registry
 
@@ -300,10 +303,11 @@ func (d *daemon) openServer(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	d.converter = convert.New(codeCache())
 	d.server = server.New(server.Options{
 		Backend: &backend{
 			engine:     d.engine(),
-			writer:     ingest.NewWriter(d.store, d.embedder, d.serving),
+			writer:     ingest.NewWriter(d.store, d.embedder, d.serving).Parsing(d.converter.Parse),
 			embedder:   d.embedder,
 			reranker:   d.reranker,
 			classifier: d.classifier,
@@ -313,6 +317,15 @@ func (d *daemon) openServer(ctx context.Context) error {
 		Audit: d.audit, Log: d.log, Registry: d.registry, Version: commit,
 	})
 	return nil
+}
+
+// codeCache is the folder for compiled code, "" if there is no home for it.
+func codeCache() string {
+	dir, err := hub.CacheDir()
+	if err != nil {
+		return ""
+	}
+	return filepath.Join(dir, "compiled")
 }
 
 func (d *daemon) engine() *retrieve.Engine {
@@ -341,6 +354,9 @@ func (d *daemon) close() error {
 	ctx, cancel := context.WithTimeout(context.Background(), closeTimeout)
 	defer cancel()
 	var errs []error
+	if d.converter != nil {
+		errs = append(errs, d.converter.Close())
+	}
 	if d.serving != nil {
 		errs = append(errs, d.serving.Close(ctx))
 	}
