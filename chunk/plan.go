@@ -15,7 +15,10 @@ import (
 // planner of rules that is asked; Planned asks another one.
 type plan struct{}
 
-func (plan) Version() string { return "plan/1" }
+// PlanVersion names the chunker that a planner may be asked for.
+const PlanVersion = "plan/1"
+
+func (plan) Version() string { return PlanVersion }
 
 func (plan) Chunk(d document.Document) []Chunk {
 	chunks, err := Planned(context.Background(), d, Rules{})

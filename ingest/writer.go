@@ -31,6 +31,7 @@ type Writer struct {
 	coders   *late.Coders
 	serving  Serving
 	parse    Parse
+	planner  chunk.Planner // nil: rules
 }
 
 // Parse parses raw as format.
@@ -43,12 +44,19 @@ func parsePlain(_ context.Context, format string, raw []byte) (document.Document
 
 // NewWriter returns a Writer.
 func NewWriter(st store.Store, embedder gpu.Embedder, serving Serving) *Writer {
-	return &Writer{st, embedder, late.NewCoders(), serving, parsePlain}
+	return &Writer{st, embedder, late.NewCoders(), serving, parsePlain, nil}
 }
 
 // Parsing makes the Writer parse by p. It is called before the first write.
 func (w *Writer) Parsing(p Parse) *Writer {
 	w.parse = p
+	return w
+}
+
+// Planning makes the Writer ask p how to cut, where the chunker is plan/1. It is
+// called before the first write.
+func (w *Writer) Planning(p chunk.Planner) *Writer {
+	w.planner = p
 	return w
 }
 
@@ -184,7 +192,10 @@ func (w *Writer) prepareText(ctx context.Context, settings store.Settings, d Doc
 	if err != nil {
 		return store.Version{}, err
 	}
-	chunks := chunker.Chunk(parsed)
+	chunks, err := w.cut(ctx, chunker, parsed)
+	if err != nil {
+		return store.Version{}, err
+	}
 	if len(chunks) == 0 {
 		return store.Version{}, fmt.Errorf("%w: the document has no text", store.ErrInvalid)
 	}
@@ -196,6 +207,14 @@ func (w *Writer) prepareText(ctx context.Context, settings store.Settings, d Doc
 		Key: d.Key, Title: title, Format: d.Format, Chunker: chunker.Version(), Model: w.embedder.Info().Digest,
 		Identity: d.identity(), Text: parsed.Text, Chunks: titled(title, chunks), Access: d.Access, Keeps: d.Keeps,
 	}, nil
+}
+
+// cut asks the planner where there is one and the chunker takes one.
+func (w *Writer) cut(ctx context.Context, chunker chunk.Chunker, d document.Document) ([]chunk.Chunk, error) {
+	if w.planner != nil && chunker.Version() == chunk.PlanVersion {
+		return chunk.Planned(ctx, d, w.planner)
+	}
+	return chunker.Chunk(d), nil
 }
 
 // chunkerOf is the collection's chunker for a format.

@@ -12,12 +12,14 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"golang.org/x/sync/errgroup"
 
+	"sluice/chunk/chat"
 	"sluice/document/convert"
 	"sluice/filter"
 	"sluice/gpu"
@@ -304,10 +306,14 @@ func (d *daemon) openServer(ctx context.Context) error {
 		return err
 	}
 	d.converter = convert.New(codeCache())
+	writer, err := d.writer()
+	if err != nil {
+		return err
+	}
 	d.server = server.New(server.Options{
 		Backend: &backend{
 			engine:     d.engine(),
-			writer:     ingest.NewWriter(d.store, d.embedder, d.serving).Parsing(d.converter.Parse),
+			writer:     writer,
 			embedder:   d.embedder,
 			reranker:   d.reranker,
 			classifier: d.classifier,
@@ -317,6 +323,22 @@ func (d *daemon) openServer(ctx context.Context) error {
 		Audit: d.audit, Log: d.log, Registry: d.registry, Version: commit,
 	})
 	return nil
+}
+
+func (d *daemon) writer() (*ingest.Writer, error) {
+	w := ingest.NewWriter(d.store, d.embedder, d.serving).Parsing(d.converter.Parse)
+	p := d.config.Planner
+	if p == nil {
+		return w, nil
+	}
+	var key []byte
+	if p.KeyFile != "" {
+		var err error
+		if key, err = os.ReadFile(p.KeyFile); err != nil {
+			return nil, fmt.Errorf("planner.key_file: %w", err)
+		}
+	}
+	return w.Planning(chat.Planner{URL: p.URL, Model: p.Model, Key: strings.TrimSpace(string(key))}), nil
 }
 
 // codeCache is the folder for compiled code, "" if there is no home for it.

@@ -96,7 +96,7 @@ func checkPacked(raw []byte) error {
 	}
 	var size uint64
 	for _, f := range archive.File {
-		if size += min(f.UncompressedSize64, maxUnpacked); size > maxUnpacked {
+		if size += min(f.UncompressedSize64, maxUnpacked+1); size > maxUnpacked {
 			return fmt.Errorf("%w: it unpacks to more than %d MiB", document.ErrMalformed, maxUnpacked>>20)
 		}
 	}
