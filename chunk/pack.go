@@ -16,12 +16,13 @@ type packer struct {
 
 	start, end int // of the chunk under way; none if they are equal
 	size       size
-	prose      bool // it ends in sentences
+	prose      bool          // it ends in sentences
+	kind       document.Kind // of the block that is being packed
 }
 
 // block packs a block: whole where it fits, else by its parts.
 func (p *packer) block(b *document.Block) {
-	defer func() { p.prose = b.Kind == document.Paragraph }()
+	p.kind = b.Kind
 	if p.whole(b.Start, b.End) {
 		return
 	}
@@ -76,6 +77,7 @@ func (p *packer) whole(start, end int) bool {
 
 // add puts a part that fits into the chunk under way, or begins one with it.
 func (p *packer) add(start, end int, s size) {
+	defer func() { p.prose = p.kind == document.Paragraph }()
 	if sum := p.size.plus(s); p.start < p.end && sum.fits(end-p.start, p.limits) {
 		p.end, p.size = end, sum
 		return

@@ -15,7 +15,10 @@ import (
 // planner of rules that is asked; Planned asks another one.
 type plan struct{}
 
-func (plan) Version() string { return "plan/1" }
+// PlanVersion names the chunker that a planner may be asked for.
+const PlanVersion = "plan/1"
+
+func (plan) Version() string { return PlanVersion }
 
 func (plan) Chunk(d document.Document) []Chunk {
 	chunks, err := Planned(context.Background(), d, Rules{})
@@ -233,9 +236,9 @@ func (w *walk) pack(run []Element) {
 	for _, e := range run {
 		switch {
 		case p.inWords(e.block.Start, e.block):
-		case e.block.Kind == document.Table && e.block.Grid != nil:
+		case isTable(e.block):
 			p.flush()
-			p.table(e.block, e.block.Grid.Caption)
+			p.table(e.block, e.block.Start, e.block.Grid.Caption)
 		default:
 			p.block(e.block)
 		}

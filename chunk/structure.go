@@ -46,13 +46,17 @@ func (u units) section(blocks []*document.Block, path []string) {
 		case b.Kind == document.Heading:
 		case i+1 < len(blocks) && leads(u.text, b) && blocks[i+1].Kind != document.Section && p.inWords(b.Start, blocks[i+1]):
 			i++
+		case i+1 < len(blocks) && leads(u.text, b) && isTable(blocks[i+1]):
+			i++
+			p.flush()
+			p.table(blocks[i], b.Start, leadTo(u.text, blocks, i))
 		case b.Kind != document.Metadata && p.inWords(b.Start, b):
 		case b.Kind == document.Section:
 			p.flush()
 			u.section(b.Children, extend(path, b.Title))
-		case b.Kind == document.Table && b.Grid != nil:
+		case isTable(b):
 			p.flush()
-			p.table(b, leadTo(u.text, blocks, i))
+			p.table(b, b.Start, leadTo(u.text, blocks, i))
 		default:
 			p.block(b)
 			if b.Kind == document.Metadata {

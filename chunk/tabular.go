@@ -38,7 +38,7 @@ func (p *packer) inWords(start int, b *document.Block) bool {
 
 // tablesIn adds the tables whose cells are known in a block, in order.
 func tablesIn(b *document.Block, tables []*document.Block) []*document.Block {
-	if b.Kind == document.Table && b.Grid != nil {
+	if isTable(b) {
 		return append(tables, b)
 	}
 	for _, c := range b.Children {
@@ -82,12 +82,15 @@ func (p *packer) index() string {
 	return wordsOf(p.text, p.start, p.end, p.tables[from:until])
 }
 
+// isTable says whether a block is a table whose cells are known.
+func isTable(b *document.Block) bool { return b.Kind == document.Table && b.Grid != nil }
+
 // table makes chunks of whole rows. Each is found by its rows in words, a
 // sentence each, after the table's lead; the first also shows what is before
-// its rows. A row that fits into no chunk is cut as text is.
-func (p *packer) table(b *document.Block, lead string) {
+// its rows, from start on. A row that fits into no chunk is cut as text is.
+func (p *packer) table(b *document.Block, start int, lead string) {
 	columns := b.Grid.Columns()
-	c := Chunk{Start: b.Start, End: b.Start, Headings: p.path}
+	c := Chunk{Start: start, End: start, Headings: p.path}
 	for _, row := range body(b.Grid) {
 		words := sentenceOf(columns, row.Cells)
 		if !p.takes(c, row, joined(c.Index, words)) {

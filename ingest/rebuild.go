@@ -39,7 +39,7 @@ func (w *Writer) rechunked(ctx context.Context, r store.Record, g store.Generati
 	d, err := w.tree(ctx, content)
 	if err == nil {
 		var b store.Build
-		if b, err = chunked(d, content.Title, g, w.embedder.Info().Digest); err == nil {
+		if b, err = w.chunked(ctx, d, content.Title, g); err == nil {
 			return content, b, nil
 		}
 	}

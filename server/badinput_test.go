@@ -46,7 +46,7 @@ func TestBadBodies(t *testing.T) {
 		"title too long":      {documents, `{"key":"k","title":"` + strings.Repeat("t", 1025) + `","format":"text","text":"x"}`, 400, "title: longer than 1024 bytes"},
 		"key is ..":           {documents, `{"key":"..","format":"text","text":"x"}`, 400, "cannot stand in a path"},
 		"format":              {documents, `{"key":"k","format":"docx","text":"x"}`, 400, "use markdown, html or text"},
-		"reader":              {documents, `{"key":"k","format":"text","text":"x","readers":["public","eve"]}`, 400, "readers: reader 1"},
+		"reader":              {documents, `{"key":"k","format":"text","text":"x","readers":["public","eve"]}`, 400, "readers: entry 2"},
 		"reader without name": {documents, `{"key":"k","format":"text","text":"x","readers":["user:"]}`, 400, "readers: entry 1"},
 		"validity":            {documents, `{"key":"k","format":"text","text":"x","valid_from":"2026-05-06T00:00:00Z","valid_until":"2026-05-05T00:00:00Z"}`, 400, "valid_until"},
 		"valid until zero":    {documents, `{"key":"k","format":"text","text":"x","valid_until":"0001-01-01T00:00:00Z"}`, 400, "valid_until: the first moment"},

@@ -26,8 +26,7 @@ func BenchmarkMultiCorpus(b *testing.B) {
 	paths, err := filepath.Glob(filepath.Join(root, "datasets", "*", "pdf", "*.pdf"))
 	require.NoError(b, err)
 	require.NotEmpty(b, paths)
-	r := NewReader(os.Getenv("SLUICE_PDF_CACHE"))
-	defer r.Close()
+	r := shared(b)
 	if _, err := r.Parse(b.Context(), read(b, paths[0])); err != nil {
 		b.Fatal(err)
 	}

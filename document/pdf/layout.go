@@ -23,6 +23,7 @@ func layout(pages []*page) []document.Element {
 	}
 	s := stylesOf(pages)
 	takeFurniture(pages, s.body)
+	s = stylesOf(pages) // a watermark is no heading
 	var blocks []*block
 	for _, p := range pages {
 		b := builder{styles: s, page: p}

@@ -42,6 +42,7 @@ func (c Config) Validate() error {
 		c.Auth.validate(c.Demo.Enabled),
 		c.Demo.validate(),
 		c.Audit.validate(),
+		c.Planner.validate(),
 		oneOf("log.level", c.Log.Level, "debug", "info", "warn", "error"),
 		oneOf("log.format", c.Log.Format, "text", "json"),
 	)
@@ -93,6 +94,13 @@ func oneOf(name, value string, allowed ...string) error {
 		return fmt.Errorf("%s: %q is not one of %s", name, value, strings.Join(allowed, ", "))
 	}
 	return nil
+}
+
+func (p *Planner) validate() error {
+	if p == nil {
+		return nil
+	}
+	return errors.Join(required("planner.url", p.URL), required("planner.model", p.Model))
 }
 
 func (a Audit) validate() error {
