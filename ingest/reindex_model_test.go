@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
@@ -32,7 +33,7 @@ func TestJobStates(t *testing.T) {
 		rt.Repeat(map[string]func(*rapid.T){
 			"": m.compare,
 			"Start": func(rt *rapid.T) {
-				chunker := rapid.SampledFrom([]string{"fixed/1", "structure/1"}).Draw(rt, "chunker")
+				chunker := m.other(rt)
 				_, err := f.launch(t.Context(), tenant, library, chunker, Job{Bound: DefaultBound})
 				if m.expect(rt, err, m.state == "" && !m.previous) {
 					m.state, m.building = Running, chunker
@@ -56,6 +57,17 @@ func TestJobStates(t *testing.T) {
 		}
 		f.Reindexer.Close()
 	})
+}
+
+// other is a chunker whose chunks need the device: neither the serving
+// generation nor the cache has any of them.
+func (m *jobModel) other(rt *rapid.T) string {
+	_, err := m.f.fixture.store.PruneEmbeddings(m.f.t.Context(), time.Now().Add(time.Hour))
+	require.NoError(rt, err)
+	if m.chunker == "fixed/1" {
+		return "markdown/1"
+	}
+	return "fixed/1"
 }
 
 func (m *jobModel) do(rt *rapid.T, change func(context.Context, string, string) (Status, error), allowed bool, then func()) {
@@ -82,11 +94,12 @@ func (m *jobModel) device(rt *rapid.T) {
 	job, role := m.f.job()
 	m.f.embedder.fail(false)
 	m.f.embedder.block()
-	if job.State == Failed && bad {
+	if bad {
+		require.Equal(rt, Failed, job.State)
 		m.state = Failed
 		return
 	}
-	require.Equal(rt, Switched, job.State, job.Reason) // what is cached needs no device
+	require.Equal(rt, Switched, job.State, job.Reason)
 	require.Equal(rt, store.Serving, role)
 	m.state, m.previous, m.before, m.chunker = "", true, m.chunker, m.building
 }
