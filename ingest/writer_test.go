@@ -59,6 +59,14 @@ func (r *recorder) unblock() {
 	r.gate = nil
 }
 
+func (r *recorder) fail(yes bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.err = nil; yes {
+		r.err = errInjected
+	}
+}
+
 func (r *recorder) wait(ctx context.Context) error {
 	r.mu.Lock()
 	gate := r.gate
