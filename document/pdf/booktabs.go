@@ -87,7 +87,7 @@ func (p *page) lined(rules []document.Box) (*table, []run) {
 	for i := 1; i < len(rules); i++ {
 		all = append(all, p.between(rules[i-1], rules[i])...)
 	}
-	if len(all) == 0 {
+	if len(all) == 0 || p.crossed(box) {
 		return nil, nil
 	}
 	columns := columnsOf([][]item{all})
@@ -107,6 +107,15 @@ func (p *page) lined(rules []document.Box) (*table, []run) {
 		return nil, nil
 	}
 	return t, slices.DeleteFunc(slices.Clone(p.runs), func(r run) bool { return !r.turned && holds(box, r.box) })
+}
+
+// crossed says whether text stands across the left or right end of a box: the
+// rules there only part what is above from what is below.
+func (p *page) crossed(box document.Box) bool {
+	return slices.ContainsFunc(p.runs, func(r run) bool {
+		return !r.turned && box.Top < middle(r.box) && middle(r.box) < box.Bottom &&
+			(r.box.Left < box.Left && box.Left < r.box.Right || r.box.Left < box.Right && box.Right < r.box.Right)
+	})
 }
 
 // beginsRow says whether a line of cells is a row by itself: it has a first
