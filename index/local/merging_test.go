@@ -3,6 +3,8 @@ package local
 import (
 	"context"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 	"github.com/stretchr/testify/require"
@@ -76,6 +78,28 @@ func TestCompact(t *testing.T) {
 	<-ix.merging
 	require.NoError(t, ix.Close())
 	require.ErrorIs(t, ix.Compact(t.Context()), index.ErrClosed)
+}
+
+// TestMergingAtRest: some time after the last commit few segments become one.
+func TestMergingAtRest(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		options := testOptions(t, vfs.NewMem())
+		options.manualMerge = false
+		ix, err := Open("index", options)
+		require.NoError(t, err)
+		c := newCollection(testDims)
+		documents := c.documents(30)
+		for i := range 3 {
+			require.NoError(t, ix.Apply(t.Context(), index.Batch{Epoch: uint64(i + 1), Put: documents[10*i : 10*i+10]}))
+			require.NoError(t, ix.Flush(t.Context()))
+		}
+		synctest.Wait()
+		require.Equal(t, 3, ix.Stats().Segments)
+		time.Sleep(quietTime)
+		synctest.Wait()
+		require.Equal(t, 1, ix.Stats().Segments)
+		require.NoError(t, ix.Close())
+	})
 }
 
 // TestPickMerge: while documents come in a tier is merged when it has many; at
