@@ -66,7 +66,7 @@ type Difference struct {
 // alone, and, for "public", somebody of the tenant. Nothing is changed.
 func (e *Engine) Preview(ctx context.Context, tenant, collection string, s Supposition, principals []Previewed) (Preview, error) {
 	epoch := e.serving.Applied()
-	at, err := e.serving.acquire(tenant, collection)
+	at, err := e.serving.acquire(tenant, collection, 0)
 	if err != nil {
 		return Preview{}, err
 	}

@@ -18,6 +18,7 @@ type benchCommand struct {
 	Search  benchSearchCommand  `cmd:"" help:"Nearest neighbours under filters with one thread: recall, queries a second, build time, memory; with --peers beside other indexes, turn by turn."`
 	Hybrid  benchHybridCommand  `cmd:"" help:"Hybrid search through HTTP among many passages at a rate: latency alone, beside a writer, and what revocations take beside it."`
 	Serve   benchServeCommand   `cmd:"" help:"A daemon under load, in closed loops and in an open one: latency, throughput, CPU time, memory; with --peers beside other servers, turn by turn."`
+	Reindex benchReindexCommand `cmd:"" help:"Updates and reindexes of a daemon: time against a build from scratch, chunks embedded, and searches that fail or mix generations meanwhile."`
 }
 
 // report is where figures go.

@@ -18,6 +18,8 @@ const (
 	ChangeAccess     = "access.change"
 	PreviewAccess    = "access.preview"
 	ExplainAccess    = "access.explain"
+	Reindex          = "collection.reindex" // Document: which change
+	SetQueries       = "queries.set"
 	LoadPolicies     = "policies.load"
 	TakeSnapshot     = "snapshot.take"
 	Search           = "search"

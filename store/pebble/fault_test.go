@@ -21,7 +21,7 @@ import (
 )
 
 // fullDiskStride is a prime: what repeats in the operations is not skipped.
-const fullDiskStride = 31
+const fullDiskStride = 97
 
 // fullDisk lets some writes through and then fails: for good, or once.
 type fullDisk struct {
@@ -49,7 +49,7 @@ func (d *fullDisk) MaybeError(op errorfs.Op) error {
 // The disk becomes full at every operation in turn. Whatever was under way then,
 // the process lives, nobody hangs, the error says what happened, and with room
 // made everything acknowledged is there.
-// With -short at every 31st operation or so, from a random one on.
+// With -short at every 97th operation, from a random one on.
 func TestFullDisk(t *testing.T) {
 	first, stride := 0, 1
 	if testing.Short() {
