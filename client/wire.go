@@ -138,11 +138,12 @@ type SearchRequest struct {
 
 // SearchResponse answers it.
 type SearchResponse struct {
-	Results  []SearchResult `json:"results"`
-	Strategy string         `json:"strategy"`
-	Plan     string         `json:"plan"` // hash of the plan
-	Counts   Counts         `json:"counts"`
-	Degraded []string       `json:"degraded"`
+	Results    []SearchResult `json:"results"`
+	Strategy   string         `json:"strategy"`
+	Generation uint32         `json:"generation"` // of the collection, that the whole answer is from
+	Plan       string         `json:"plan"`       // hash of the plan
+	Counts     Counts         `json:"counts"`
+	Degraded   []string       `json:"degraded"`
 }
 
 // Counts of documents. Only what the principal may read is counted.

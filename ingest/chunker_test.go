@@ -26,8 +26,9 @@ func (s single) Plan(_ context.Context, section chunk.Section) (groups [][]strin
 func TestChunkers(t *testing.T) {
 	d := Document{Key: "k", Format: "markdown", Text: []byte("one\n\ntwo\n\n|k|v|\n|-|-|\n|1|2|\n")}
 	w := NewWriter(nil, informed{}, nil).Planning(single{})
+	named := func(chunker string) []store.Generation { return []store.Generation{{Chunker: chunker}} }
 	for name, chunks := range map[string]int{"": 1, "fixed/1": 1, "structure/1": 1, "plan/1": 3} {
-		v, err := w.prepareText(t.Context(), store.Settings{Chunker: name}, d)
+		v, err := w.prepareText(t.Context(), named(name), d)
 		require.NoError(t, err)
 		require.Len(t, v.Chunks, chunks, name)
 		if name == "" {
@@ -36,9 +37,9 @@ func TestChunkers(t *testing.T) {
 		require.Equal(t, name, v.Chunker)
 		require.Equal(t, name == "structure/1", v.Chunks[0].Index != "")
 	}
-	_, err := w.prepareText(t.Context(), store.Settings{Chunker: "none/1"}, d)
+	_, err := w.prepareText(t.Context(), named("none/1"), d)
 	require.ErrorIs(t, err, store.ErrInvalid)
 	failed := errors.New("no plan")
-	_, err = w.Planning(single{failed}).prepareText(t.Context(), store.Settings{Chunker: "plan/1"}, d)
+	_, err = w.Planning(single{failed}).prepareText(t.Context(), named("plan/1"), d)
 	require.ErrorIs(t, err, failed)
 }

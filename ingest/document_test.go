@@ -49,7 +49,7 @@ func FuzzPrepare(f *testing.F) {
 		if d.check() != nil {
 			return
 		}
-		v, err := w.prepareText(t.Context(), store.Settings{}, d)
+		v, err := w.prepareText(t.Context(), store.Collection{}.Live(), d)
 		if err != nil {
 			require.ErrorIs(t, err, store.ErrInvalid)
 			return

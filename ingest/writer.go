@@ -73,7 +73,7 @@ func (w *Writer) CreateCollection(ctx context.Context, tenant, name string, sett
 	if _, err := text.New(settings.Analyzer); err != nil {
 		return store.Collection{}, false, fmt.Errorf("%w: analyzer: %w", store.ErrInvalid, err)
 	}
-	if _, err := chunkerOf(settings, "text"); err != nil {
+	if _, err := chunkerOf(settings.Chunker, "text"); err != nil {
 		return store.Collection{}, false, err
 	}
 	c, created, err := w.store.CreateCollection(ctx, tenant, name, settings)
@@ -118,7 +118,7 @@ func (w *Writer) checkWritten(ctx context.Context, c store.Collection, d Documen
 	if d.Keeps == 0 {
 		return w.checkAccess(d.Access)
 	}
-	present, err := w.store.Lookup(ctx, c.ID, d.Key)
+	present, err := w.store.Lookup(ctx, c.Serving().ID, d.Key)
 	if errors.Is(err, store.ErrNotFound) {
 		return w.checkAccess(d.Access)
 	}
@@ -140,9 +140,23 @@ func (w *Writer) checkAccess(a filter.Access) error {
 	return nil
 }
 
-// commit tries the cheap way first: the same content needs no vectors. Where
-// the store has other content by then, it asks for them.
+// commit writes the document for the generations that the collection has, as
+// often as they change meanwhile.
 func (w *Writer) commit(ctx context.Context, c store.Collection, d Document) (Outcome, error) {
+	for {
+		out, err := w.commitFor(ctx, c, d)
+		if !errors.Is(err, store.ErrGenerations) {
+			return out, err
+		}
+		if c, err = w.store.Collection(ctx, c.Tenant, c.Name); err != nil {
+			return Outcome{}, err
+		}
+	}
+}
+
+// commitFor tries the cheap way first: the same content needs no vectors. Where
+// the store has other content by then, it asks for them.
+func (w *Writer) commitFor(ctx context.Context, c store.Collection, d Document) (Outcome, error) {
 	version, err := w.prepare(ctx, c, d)
 	if err != nil {
 		return Outcome{}, err
@@ -160,24 +174,38 @@ func (w *Writer) commit(ctx context.Context, c store.Collection, d Document) (Ou
 }
 
 // addVectors takes the vectors from the document or from the model, and returns
-// how many chunks the model did not see the end of.
+// how many chunks of the serving generation the model did not see the end of.
 func (w *Writer) addVectors(ctx context.Context, c store.Collection, d Document, v *store.Version) (truncated int, err error) {
 	if c.Settings.Brings() {
 		return 0, bring(d, c.Settings.Own, w.coder(c), v)
 	}
-	return w.embed(ctx, c, v)
+	known, err := w.known(ctx, c, d.Key)
+	if err != nil {
+		return 0, err
+	}
+	serving := v.Build()
+	count, err := w.embed(ctx, c, v.Text, &serving, known)
+	v.Dimensions, v.Vectors, v.Codes = serving.Dimensions, serving.Vectors, serving.Codes
+	for i := range v.Builds {
+		if err == nil {
+			_, err = w.embed(ctx, c, v.Text, &v.Builds[i], known)
+		}
+	}
+	return count.Truncated, err
 }
 
-// prepare makes a version that lacks only its vectors.
+// prepare makes a version, for every generation, that lacks only its vectors.
 func (w *Writer) prepare(ctx context.Context, c store.Collection, d Document) (store.Version, error) {
 	if c.Settings.Brings() {
-		return preparePassages(d, c.Settings)
+		v, err := preparePassages(d, c.Settings)
+		v.Generation = c.Serving().ID
+		return v, err
 	}
-	return w.prepareText(ctx, c.Settings, d)
+	return w.prepareText(ctx, c.Live(), d)
 }
 
-// prepareText parses and chunks.
-func (w *Writer) prepareText(ctx context.Context, settings store.Settings, d Document) (store.Version, error) {
+// prepareText parses, and chunks for each generation, the serving one first.
+func (w *Writer) prepareText(ctx context.Context, live []store.Generation, d Document) (store.Version, error) {
 	if len(d.Passages) > 0 {
 		return store.Version{}, fmt.Errorf("%w: the vectors of this collection are the model's: send text and format, not passages, or create a collection with own_vectors", store.ErrInvalid)
 	}
@@ -188,25 +216,41 @@ func (w *Writer) prepareText(ctx context.Context, settings store.Settings, d Doc
 	if err != nil {
 		return store.Version{}, fmt.Errorf("%w: %w", store.ErrInvalid, err)
 	}
-	chunker, err := chunkerOf(settings, d.Format)
+	tree, err := parsed.Encode()
 	if err != nil {
-		return store.Version{}, err
+		return store.Version{}, fmt.Errorf("keeping the document's tree: %w", err)
 	}
-	chunks, err := w.cut(ctx, chunker, parsed)
+	v := store.Version{
+		Key: d.Key, Title: cmp.Or(d.Title, parsed.Title), Format: d.Format, Identity: d.identity(),
+		Text: parsed.Text, Parsed: tree, Access: d.Access, Keeps: d.Keeps,
+	}
+	for _, g := range live {
+		b, err := w.chunked(ctx, parsed, v.Title, g)
+		if err != nil {
+			return store.Version{}, err
+		}
+		v.Builds = append(v.Builds, b)
+	}
+	serving := v.Builds[0]
+	v.Generation, v.Chunker, v.Model, v.Chunks, v.Builds = serving.Generation, serving.Chunker, serving.Model, serving.Chunks, v.Builds[1:]
+	return v, nil
+}
+
+// chunked makes a build that lacks its vectors.
+func (w *Writer) chunked(ctx context.Context, d document.Document, title string, g store.Generation) (store.Build, error) {
+	chunker, err := chunkerOf(g.Chunker, d.Format)
 	if err != nil {
-		return store.Version{}, err
+		return store.Build{}, err
+	}
+	chunks, err := w.cut(ctx, chunker, d)
+	if err != nil {
+		return store.Build{}, err
 	}
 	if len(chunks) == 0 {
-		return store.Version{}, fmt.Errorf("%w: the document has no text", store.ErrInvalid)
+		return store.Build{}, fmt.Errorf("%w: the document has no text", store.ErrInvalid)
 	}
-	title := d.Title
-	if title == "" {
-		title = parsed.Title
-	}
-	return store.Version{
-		Key: d.Key, Title: title, Format: d.Format, Chunker: chunker.Version(), Model: w.embedder.Info().Digest,
-		Identity: d.identity(), Text: parsed.Text, Chunks: titled(title, chunks), Access: d.Access, Keeps: d.Keeps,
-	}, nil
+	b := store.Build{Generation: g.ID, Chunker: chunker.Version(), Model: w.embedder.Info().Digest, Chunks: titled(title, chunks)}
+	return b, nil
 }
 
 // cut asks the planner where there is one and the chunker takes one.
@@ -217,12 +261,12 @@ func (w *Writer) cut(ctx context.Context, chunker chunk.Chunker, d document.Docu
 	return chunker.Chunk(d), nil
 }
 
-// chunkerOf is the collection's chunker for a format.
-func chunkerOf(s store.Settings, format string) (chunk.Chunker, error) {
-	if s.Chunker == "" {
+// chunkerOf is the chunker of that name or, without a name, of the format.
+func chunkerOf(name, format string) (chunk.Chunker, error) {
+	if name == "" {
 		return chunk.For(format), nil
 	}
-	chunker, err := chunk.Named(s.Chunker)
+	chunker, err := chunk.Named(name)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", store.ErrInvalid, err)
 	}

@@ -88,7 +88,7 @@ func (s *Server) collectionOf(c store.Collection) client.Collection {
 		Analyzer:   c.Settings.Analyzer,
 		TokenCodes: c.Settings.CodeBits > 0,
 		CodeBits:   c.Settings.CodeBits,
-		Chunker:    c.Settings.Chunker,
+		Chunker:    c.Serving().Chunker,
 		Model:      info.Model,
 		Dimensions: c.Settings.Dimensions(info.Dimensions),
 		Created:    c.Created,

@@ -16,8 +16,8 @@ type Config struct {
 	Model       string   `yaml:"model" doc:"Embedding model: a name that 'sluice model pull' knows, or a directory."`
 	Reranker    string   `yaml:"reranker" doc:"Cross-encoder for the rerank calls and the strategy hybrid-rerank: a name that 'sluice model pull' knows, or a directory. Empty: none; the calls say so, and hybrid-rerank answers are marked as degraded."`
 	Classifier  string   `yaml:"classifier" doc:"Sequence classifier for the call /predict: a name that 'sluice model pull' knows, or a directory. Empty: the reranker."`
-	Device      string   `yaml:"device" doc:"What runs the models: cpu, or gorgonia, which runs them as expression graphs in f32: an independent check of cpu's vectors, many times as slow."`
-	Precision   string   `yaml:"precision" doc:"Arithmetic of the models: f32, bf16, int8, or auto for the fastest on this CPU that keeps each model's vectors. Vectors of different precisions do not mix: what one has embedded, another refuses to serve."`
+	Device      string   `yaml:"device" doc:"What runs the models: cpu; cuda, all NVIDIA GPUs, or some as in cuda:0,1 ('sluice devices' lists them); auto, cuda where there is a GPU, else cpu; or gorgonia, which runs them as expression graphs in f32: an independent check of cpu's vectors, many times as slow."`
+	Precision   string   `yaml:"precision" doc:"Arithmetic of the models: f32, bf16, int8, or auto for the fastest on this CPU that keeps each model's vectors; GPUs have bf16 only. Vectors of different precisions do not mix: what one has embedded, another refuses to serve."`
 	Policies    string   `yaml:"policies" doc:"Directory of Cedar policies (*.cedar) and their schema. Empty: readers alone decide, within the tenant."`
 	Planner     *Planner `yaml:"planner" doc:"A chat model that plans the chunks of collections with the chunker plan/1. Without it rules do. It sees the documents' text; a document that it gives no plan for is not written."`
 	Limits      Limits   `yaml:"limits" doc:"Bounds on what one client can cost."`

@@ -58,6 +58,10 @@ func Run(t *testing.T, home Home) {
 		"close ends waits":    testCloseEndsWaits,
 		"reopen":              testReopen,
 		"consistent contents": testConsistentContents,
+		"generations":         testGenerations,
+		"generations refused": testGenerationsRefused,
+		"queries":             testQueries,
+		"embeddings":          testEmbeddings,
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -68,6 +72,7 @@ func Run(t *testing.T, home Home) {
 		})
 	}
 	t.Run("model", func(t *testing.T) { testModel(t, home) })
+	t.Run("generations model", func(t *testing.T) { testGenerationsModel(t, home) })
 }
 
 // testingT is what *testing.T and *rapid.T share.

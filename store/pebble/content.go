@@ -66,6 +66,16 @@ func (c codec) encodeText(text string, chunks []chunk.Chunk) []byte {
 	return c.encoder.EncodeAll(b, make([]byte, 0, len(b)/2))
 }
 
+func (c codec) deflate(plain []byte) []byte { return c.encoder.EncodeAll(plain, nil) }
+
+func (c codec) inflate(body []byte) ([]byte, error) {
+	plain, err := c.decoder.DecodeAll(body, nil)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", store.ErrCorrupt, err)
+	}
+	return plain, nil
+}
+
 // indexed marks, in the length of a chunk, that an index text follows.
 const indexed = 1 << 32
 
@@ -85,9 +95,9 @@ func (c codec) decodeContent(content *store.Content, body []byte) error {
 	if d.err != nil {
 		return d.err
 	}
-	plain, err := c.decoder.DecodeAll(d.body, nil)
+	plain, err := c.inflate(d.body)
 	if err != nil {
-		return fmt.Errorf("%w: %w", store.ErrCorrupt, err)
+		return err
 	}
 	d.body = plain
 	var chunks []chunk.Chunk

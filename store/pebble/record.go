@@ -43,6 +43,27 @@ func decodeCounters(body []byte) (counters, error) {
 	return c, d.end()
 }
 
+func encodeGenerations(all []store.Generation) []byte {
+	b := binary.AppendUvarint(nil, uint64(len(all)))
+	for _, g := range all {
+		b = append(binary.AppendUvarint(b, uint64(g.ID)), byte(g.Role))
+		b = appendString(appendString(b, g.Chunker), g.Model)
+		b = appendTime(appendString(b, string(g.Job)), g.Created)
+	}
+	return b
+}
+
+func decodeGenerations(body []byte) ([]store.Generation, error) {
+	d := decoder{body: body}
+	all := make([]store.Generation, d.length())
+	for i := range all {
+		all[i] = store.Generation{ID: d.uint32(), Role: store.Role(d.bytes(1)[0]), Chunker: d.string(), Model: d.string()}
+		all[i].Job = append([]byte(nil), d.bytes(d.length())...)
+		all[i].Created = d.time()
+	}
+	return all, d.end()
+}
+
 // encodeNumber encodes an ordinal or the number of a collection.
 func encodeNumber(n uint32) []byte { return binary.AppendUvarint(nil, uint64(n)) }
 
