@@ -11,8 +11,11 @@ import (
 // same ends: a header stands between the first two.
 func (p *page) findLined() {
 	for _, rules := range stacks(p.rules) {
-		for len(rules) >= 3 {
+		for len(rules) >= 2 {
 			n := p.tableRules(rules)
+			if n == 0 {
+				rules, n = append([]document.Box{rules[0], rules[1], p.openEnd(rules)}, rules[2:]...), 3
+			}
 			if n < 3 {
 				rules = rules[1:]
 				continue
@@ -46,8 +49,9 @@ func stacks(rules []document.Box) [][]document.Box {
 }
 
 // tableRules is how many of the rules are one table's: up to the next thick one
-// where the first is thicker than the second, else as far as columns of text
-// stand between each two.
+// where the first is thicker than the second, 0 if there is none, as where the
+// table goes on on the next page; else as far as columns of text stand between
+// each two.
 func (p *page) tableRules(rules []document.Box) int {
 	if height(rules[0]) > 1.3*height(rules[1]) {
 		for i := 2; i < len(rules); i++ {
@@ -62,6 +66,23 @@ func (p *page) tableRules(rules []document.Box) int {
 		n++
 	}
 	return n
+}
+
+// openEnd stands for the last rule of a table that goes on on the next page:
+// below the text that follows the first two without a gap and inside of their ends.
+func (p *page) openEnd(rules []document.Box) document.Box {
+	end := rules[1]
+	level := slices.DeleteFunc(slices.Clone(p.runs), func(r run) bool { return r.turned || middle(r.box) < rules[1].Bottom })
+	slices.SortFunc(level, func(a, b run) int { return compare(a.box.Top, b.box.Top) })
+	for _, r := range level {
+		inside := end.Left-touching < r.box.Left && r.box.Right < end.Right+touching
+		if !inside || r.box.Top-end.Bottom > 2*r.size {
+			break
+		}
+		end.Bottom = max(end.Bottom, r.box.Bottom)
+	}
+	end.Top, end.Bottom = end.Bottom+1, end.Bottom+2
+	return end
 }
 
 // between are the runs between two rules, as items.
