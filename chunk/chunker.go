@@ -29,6 +29,7 @@ var named = []Chunker{
 	structural{version: "html/1"},
 	structural{version: "markdown/1"},
 	structural{version: "markdown/2", overlap: 30},
+	plan{},
 	structural{version: "text/1"},
 	structure{},
 }
@@ -53,13 +54,13 @@ func Names() []string {
 	return names
 }
 
-// For returns the chunker of a format where the collection names none, or
-// document.ErrUnknownFormat.
-func For(format string) (Chunker, error) {
-	if c, err := Named(format + "/1"); err == nil && slices.Contains(document.Formats(), format) {
-		return c, nil
+// For returns the chunker of a format where the collection names none: that of
+// the format's own name, or else structure/1.
+func For(format string) Chunker {
+	if c, err := Named(format + "/1"); err == nil {
+		return c
 	}
-	return nil, fmt.Errorf("%w %q; known are %s", document.ErrUnknownFormat, format, strings.Join(document.Formats(), ", "))
+	return structure{}
 }
 
 // structural cuts along the tree: sections, then blocks, then sentences, words
@@ -80,7 +81,8 @@ func (c structural) Chunk(d document.Document) []Chunk {
 // walk collects the chunks of one document.
 type walk struct {
 	text    string
-	overlap int // see structural
+	overlap int               // see structural
+	tables  []*document.Block // that are packed whole and found by their rows in words
 	chunks  []Chunk
 }
 
@@ -88,7 +90,7 @@ type walk struct {
 // heading is left to the paths of the chunks below it; if there are none, it
 // is a chunk itself, or its words could never be found.
 func (w *walk) section(blocks []*document.Block, path []string) {
-	p := packer{walk: w, path: path, pieces: budget(path)}
+	p := packer{walk: w, path: path, limits: usual.beside(path)}
 	for _, b := range blocks {
 		switch {
 		case b.Kind == document.Section && len(b.Children) == 1:

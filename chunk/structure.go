@@ -12,6 +12,10 @@ import (
 // slides each is a unit. Tables are found by their rows in words.
 type structure struct{}
 
+// semantic are the limits of structure/1: those of the baseline's 1,000
+// characters, about.
+var semantic = limits{words: 180, pieces: 320}
+
 func (structure) Version() string { return "structure/1" }
 
 func (structure) Chunk(d document.Document) []Chunk {
@@ -27,10 +31,10 @@ type units struct {
 	slides bool
 }
 
-// section packs the blocks of a section, with its subsections as far as they
-// fit whole and have no table; it goes into the others.
+// section packs the blocks of a section, and its subsections as far as they fit
+// whole; it goes into the others.
 func (u units) section(blocks []*document.Block, path []string) {
-	p := packer{walk: u.walk, path: path, pieces: budget(path)}
+	p := packer{walk: u.walk, path: path, limits: semantic.beside(path)}
 	for i := 0; i < len(blocks); i++ {
 		b := blocks[i]
 		if i > 0 && u.breaks(blocks[i-1], b) {
@@ -39,45 +43,33 @@ func (u units) section(blocks []*document.Block, path []string) {
 		switch {
 		case b.Kind == document.Section && len(b.Children) == 1:
 			p.block(b.Children[0])
-		case b.Kind == document.Section && u.unit(b) && p.whole(b.Start, b.End):
+		case b.Kind == document.Heading:
+		case i+1 < len(blocks) && leads(u.text, b) && blocks[i+1].Kind != document.Section && p.inWords(b.Start, blocks[i+1]):
+			i++
+		case i+1 < len(blocks) && leads(u.text, b) && isTable(blocks[i+1]):
+			i++
+			p.flush()
+			p.table(blocks[i], b.Start, leadTo(u.text, blocks, i))
+		case b.Kind != document.Metadata && p.inWords(b.Start, b):
 		case b.Kind == document.Section:
 			p.flush()
 			u.section(b.Children, extend(path, b.Title))
-		case b.Kind == document.Metadata:
-			p.block(b)
+		case isTable(b):
 			p.flush()
-		case b.Kind == document.Table && b.Grid != nil:
-			p.flush()
-			u.table(&p, b, leadTo(u.text, blocks, i))
-		case b.Kind == document.Heading:
-		case i+1 < len(blocks) && leads(u.text, b) && p.together(b, blocks[i+1]):
-			i++
+			p.table(b, b.Start, leadTo(u.text, blocks, i))
 		default:
 			p.block(b)
+			if b.Kind == document.Metadata {
+				p.flush()
+			}
 		}
 	}
 	p.flush()
 }
 
-// unit says whether a section may be one with its neighbours.
-func (u units) unit(b *document.Block) bool {
-	for _, c := range b.Children {
-		if c.Kind == document.Table && c.Grid != nil || c.Kind == document.Section && !u.unit(c) {
-			return false
-		}
-	}
-	return true
-}
-
 // leads says whether a block is a line that leads to the next one.
 func leads(text string, b *document.Block) bool {
 	return b.Kind == document.Paragraph && strings.HasSuffix(strings.TrimRight(text[b.Start:b.End], "*_"), ":")
-}
-
-// together packs a block with the one that it leads to, if that is no table or
-// section and both fit into one chunk.
-func (p *packer) together(b, next *document.Block) bool {
-	return next.Kind != document.Section && (next.Kind != document.Table || next.Grid == nil) && p.whole(b.Start, next.End)
 }
 
 // breaks says whether a page ends between two blocks and the text does not go

@@ -49,8 +49,9 @@ type Collection struct {
 type Document struct {
 	Key        string         `json:"key"`
 	Title      string         `json:"title,omitempty"`
-	Format     string         `json:"format,omitempty"` // "markdown", "html", "text"
+	Format     string         `json:"format,omitempty"` // "markdown", "html", "text", "docling", "pdf", "docx", "pptx", "xlsx"
 	Text       string         `json:"text,omitempty"`
+	Data       []byte         `json:"data,omitempty"` // in place of Text: the bytes of a format that is no text, in base64
 	Passages   []Passage      `json:"passages,omitempty"`
 	Readers    *[]string      `json:"readers,omitempty"`
 	Attributes map[string]any `json:"attributes,omitzero"`

@@ -146,7 +146,7 @@ func (w window) block(n ast.Node, start, end int) *Block {
 func (w window) grid(n ast.Node, end int) *Grid {
 	g := &Grid{Header: 1}
 	for row := n.FirstChild(); row != nil; row = row.NextSibling() {
-		at := w.base + rowPosition(row)
+		at := w.rowStart(row)
 		r := Row{}
 		r.Start, r.End = trimRange(w.text, at, min(lineEnd(w.text, at), end))
 		for cell := row.FirstChild(); cell != nil; cell = cell.NextSibling() {
@@ -158,12 +158,17 @@ func (w window) grid(n ast.Node, end int) *Grid {
 	return g
 }
 
-// rowPosition returns a position on the line of a row.
-func rowPosition(row ast.Node) int {
+// rowStart returns where a row begins: at the bar before its first cell, if there is one.
+func (w window) rowStart(row ast.Node) int {
+	at := row.Pos()
 	if cell := row.FirstChild(); cell != nil && cell.Pos() >= 0 {
-		return cell.Pos()
+		at = cell.Pos()
 	}
-	return row.Pos()
+	at += w.base
+	if before := strings.TrimRight(w.text[:at], " \t"); strings.HasSuffix(before, "|") {
+		return len(before) - 1
+	}
+	return at
 }
 
 func kindOf(n ast.Node) Kind {

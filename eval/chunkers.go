@@ -14,7 +14,8 @@ import (
 // the others are compared with it case by case.
 type Comparison struct {
 	Chunkers []string
-	Reports  []Report // one a chunker
+	Reports  []Report              // one a chunker
+	Whole    []map[string]Estimate // "whole_recall@6" of each chunker, by strategy
 	Gains    []Gain
 }
 
@@ -40,7 +41,7 @@ func Compare(ctx context.Context, o Options, chunkers []string) (Comparison, err
 	if err != nil {
 		return c, err
 	}
-	var base map[asked][]int
+	var base map[asked]ranks
 	for _, chunker := range chunkers {
 		one := o
 		one.Chunker, one.Out, one.JSON = chunker, "", ""
@@ -52,10 +53,12 @@ func Compare(ctx context.Context, o Options, chunkers []string) (Comparison, err
 		if report.Outcome != Passed {
 			return c, nil
 		}
-		if ranks := ranksOf(answers); base == nil {
-			base = ranks
+		its := ranksOf(answers)
+		c.Whole = append(c.Whole, wholeOf(o.Strategies, its))
+		if base == nil {
+			base = its
 		} else {
-			c.Gains = append(c.Gains, gains(chunker, o.Strategies, dataset, base, ranks)...)
+			c.Gains = append(c.Gains, gains(chunker, o.Strategies, dataset, base, its)...)
 		}
 	}
 	if o.JSON == "" {
@@ -67,46 +70,73 @@ func Compare(ctx context.Context, o Options, chunkers []string) (Comparison, err
 // asked is one case by one strategy.
 type asked struct{ id, strategy string }
 
-func ranksOf(answers []Answer) map[asked][]int {
-	ranks := map[asked][]int{}
+// ranks are those of an answer: of what meets each item, and of what has all of it.
+type ranks struct{ met, whole []int }
+
+func ranksOf(answers []Answer) map[asked]ranks {
+	all := map[asked]ranks{}
 	for _, a := range answers {
 		if len(a.EvidenceRanks) > 0 {
-			ranks[asked{a.Case, a.Strategy}] = a.EvidenceRanks
+			all[asked{a.Case, a.Strategy}] = ranks{a.EvidenceRanks, a.WholeRanks}
 		}
 	}
-	return ranks
+	return all
+}
+
+// wholeDepth and wholeName are of the share of the items that one of the first
+// results has whole: a chunker that cuts an item in two meets it twice.
+const (
+	wholeDepth = 6
+	wholeName  = "whole_recall@6"
+)
+
+// wholeOf is the mean of that share by strategy.
+func wholeOf(strategies []string, all map[asked]ranks) map[string]Estimate {
+	estimates := map[string]Estimate{}
+	for _, strategy := range strategies {
+		var values []float64
+		for at, r := range all {
+			if at.strategy == strategy {
+				values = append(values, Recall(r.whole, wholeDepth))
+			}
+		}
+		slices.Sort(values)
+		estimates[strategy] = estimate(values)
+	}
+	return estimates
 }
 
 // gains compares ranks with those of the baseline, by strategy and tag.
-func gains(chunker string, strategies []string, d *Dataset, base, ranks map[asked][]int) []Gain {
+func gains(chunker string, strategies []string, d *Dataset, base, its map[asked]ranks) []Gain {
 	var all []Gain
 	for _, strategy := range strategies {
-		pairs := map[string][][2][]int{}
+		pairs := map[string][][2]ranks{}
 		for _, c := range d.Cases {
 			at := asked{c.ID, strategy}
-			if ranks[at] == nil {
+			if its[at].met == nil {
 				continue
 			}
 			for _, tag := range append([]string{""}, c.Tags...) {
-				pairs[tag] = append(pairs[tag], [2][]int{base[at], ranks[at]})
+				pairs[tag] = append(pairs[tag], [2]ranks{base[at], its[at]})
 			}
 		}
 		for _, tag := range slices.Sorted(maps.Keys(pairs)) {
 			g := Gain{chunker, strategy, tag, len(pairs[tag]), map[string]Estimate{}}
 			for _, m := range metricsOf(d.Cutoffs) {
-				g.Metrics[m.Name] = estimate(m.differences(pairs[tag]))
+				g.Metrics[m.Name] = estimate(differences(pairs[tag], func(r ranks) float64 { return m.Of(r.met) }))
 			}
+			g.Metrics[wholeName] = estimate(differences(pairs[tag], func(r ranks) float64 { return Recall(r.whole, wholeDepth) }))
 			all = append(all, g)
 		}
 	}
 	return all
 }
 
-// differences of the metric between the second and the first ranks of each pair.
-func (m Metric) differences(pairs [][2][]int) []float64 {
+// differences of a figure between the second and the first of each pair.
+func differences(pairs [][2]ranks, of func(ranks) float64) []float64 {
 	values := make([]float64, len(pairs))
 	for i, p := range pairs {
-		values[i] = m.Of(p[1]) - m.Of(p[0])
+		values[i] = of(p[1]) - of(p[0])
 	}
 	return values
 }
@@ -124,6 +154,9 @@ func (c Comparison) Figures(command string) figures.File {
 		file.Commit, file.Environment = own.Commit, own.Environment
 		for name, value := range own.Figures {
 			file.Figures[c.Chunkers[i]+"."+name] = value
+		}
+		for strategy, e := range c.Whole[i] {
+			put(file.Figures, c.Chunkers[i]+"."+strategy, map[string]Estimate{wholeName: e})
 		}
 	}
 	last := c.Reports[0].Strategies[len(c.Reports[0].Strategies)-1].Strategy
@@ -148,14 +181,15 @@ func put(values map[string]float64, name string, metrics map[string]Estimate) {
 // Markdown is the comparison for readers.
 func (c Comparison) Markdown() string {
 	var b strings.Builder
-	names := c.Reports[0].metricNames()
+	names := []string{"recall@6", "recall@10", "ndcg@10", wholeName}
 	fmt.Fprintf(&b, "# Chunkers on %s\n\n| Chunker | Strategy | %s |\n|%s\n", c.Reports[0].Dataset, strings.Join(names, " | "), strings.Repeat(" --- |", len(names)+2))
 	for i, r := range c.Reports {
 		for _, s := range r.Strategies {
 			fmt.Fprintf(&b, "| %s | %s |", c.Chunkers[i], s.Strategy)
-			for _, name := range names {
+			for _, name := range names[:len(names)-1] {
 				fmt.Fprintf(&b, " %.3f |", s.Metrics[name].Mean)
 			}
+			fmt.Fprintf(&b, " %.3f |", c.Whole[i][s.Strategy].Mean)
 			b.WriteString("\n")
 		}
 	}

@@ -1,6 +1,7 @@
 package ingest
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -29,7 +30,7 @@ func (w *Writer) tree(ctx context.Context, c store.Content) (document.Document, 
 }
 
 // rechunked is what a generation is to have of a stored document; it lacks its
-// vectors. store.ErrNotFound: the document is gone.
+// vectors. store.ErrNotFound: the document is gone, or no longer that version.
 func (w *Writer) rechunked(ctx context.Context, r store.Record, g store.Generation) (store.Content, store.Build, error) {
 	content, err := w.store.Content(ctx, r.Collection, r.Ordinal, false)
 	if err != nil {
@@ -38,11 +39,16 @@ func (w *Writer) rechunked(ctx context.Context, r store.Record, g store.Generati
 	d, err := w.tree(ctx, content)
 	if err == nil {
 		var b store.Build
-		if b, err = chunked(d, content.Title, g, w.embedder.Info().Digest); err == nil {
+		if b, err = w.chunked(ctx, d, content.Title, g); err == nil {
 			return content, b, nil
 		}
 	}
-	return content, store.Build{}, fmt.Errorf("document %q: %w", r.Key, err)
+	// Text and tree are read one after the other: a write in between parts them.
+	now, gone := w.store.Lookup(ctx, r.Collection, r.Key)
+	if gone == nil && (now.Version != content.Version || now.Ordinal != content.Ordinal) {
+		gone = store.ErrNotFound
+	}
+	return content, store.Build{}, fmt.Errorf("document %q: %w", r.Key, cmp.Or(gone, err))
 }
 
 // rebuild adds a stored document to a generation; built false: it changed

@@ -30,11 +30,34 @@ type Writer struct {
 	embedder gpu.Embedder
 	coders   *late.Coders
 	serving  Serving
+	parse    Parse
+	planner  chunk.Planner // nil: rules
+}
+
+// Parse parses raw as format.
+type Parse func(ctx context.Context, format string, raw []byte) (document.Document, error)
+
+// parsePlain knows the formats that need no engine.
+func parsePlain(_ context.Context, format string, raw []byte) (document.Document, error) {
+	return document.Parse(format, raw)
 }
 
 // NewWriter returns a Writer.
 func NewWriter(st store.Store, embedder gpu.Embedder, serving Serving) *Writer {
-	return &Writer{st, embedder, late.NewCoders(), serving}
+	return &Writer{st, embedder, late.NewCoders(), serving, parsePlain, nil}
+}
+
+// Parsing makes the Writer parse by p. It is called before the first write.
+func (w *Writer) Parsing(p Parse) *Writer {
+	w.parse = p
+	return w
+}
+
+// Planning makes the Writer ask p how to cut, where the chunker is plan/1. It is
+// called before the first write.
+func (w *Writer) Planning(p chunk.Planner) *Writer {
+	w.planner = p
+	return w
 }
 
 // Outcome is a write's receipt and how many of its chunks are longer than what
@@ -134,7 +157,7 @@ func (w *Writer) commit(ctx context.Context, c store.Collection, d Document) (Ou
 // commitFor tries the cheap way first: the same content needs no vectors. Where
 // the store has other content by then, it asks for them.
 func (w *Writer) commitFor(ctx context.Context, c store.Collection, d Document) (Outcome, error) {
-	version, err := w.prepare(c, d)
+	version, err := w.prepare(ctx, c, d)
 	if err != nil {
 		return Outcome{}, err
 	}
@@ -172,21 +195,24 @@ func (w *Writer) addVectors(ctx context.Context, c store.Collection, d Document,
 }
 
 // prepare makes a version, for every generation, that lacks only its vectors.
-func (w *Writer) prepare(c store.Collection, d Document) (store.Version, error) {
+func (w *Writer) prepare(ctx context.Context, c store.Collection, d Document) (store.Version, error) {
 	if c.Settings.Brings() {
 		v, err := preparePassages(d, c.Settings)
 		v.Generation = c.Serving().ID
 		return v, err
 	}
-	return prepareText(d, c.Live(), w.embedder.Info().Digest)
+	return w.prepareText(ctx, c.Live(), d)
 }
 
 // prepareText parses, and chunks for each generation, the serving one first.
-func prepareText(d Document, live []store.Generation, model string) (store.Version, error) {
+func (w *Writer) prepareText(ctx context.Context, live []store.Generation, d Document) (store.Version, error) {
 	if len(d.Passages) > 0 {
 		return store.Version{}, fmt.Errorf("%w: the vectors of this collection are the model's: send text and format, not passages, or create a collection with own_vectors", store.ErrInvalid)
 	}
-	parsed, err := document.Parse(d.Format, d.Text)
+	parsed, err := w.parse(ctx, d.Format, d.Text)
+	if ctx.Err() != nil {
+		return store.Version{}, ctx.Err()
+	}
 	if err != nil {
 		return store.Version{}, fmt.Errorf("%w: %w", store.ErrInvalid, err)
 	}
@@ -199,7 +225,7 @@ func prepareText(d Document, live []store.Generation, model string) (store.Versi
 		Text: parsed.Text, Parsed: tree, Access: d.Access, Keeps: d.Keeps,
 	}
 	for _, g := range live {
-		b, err := chunked(parsed, v.Title, g, model)
+		b, err := w.chunked(ctx, parsed, v.Title, g)
 		if err != nil {
 			return store.Version{}, err
 		}
@@ -211,25 +237,36 @@ func prepareText(d Document, live []store.Generation, model string) (store.Versi
 }
 
 // chunked makes a build that lacks its vectors.
-func chunked(d document.Document, title string, g store.Generation, model string) (store.Build, error) {
+func (w *Writer) chunked(ctx context.Context, d document.Document, title string, g store.Generation) (store.Build, error) {
 	chunker, err := chunkerOf(g.Chunker, d.Format)
 	if err != nil {
 		return store.Build{}, err
 	}
-	chunks := chunker.Chunk(d)
+	chunks, err := w.cut(ctx, chunker, d)
+	if err != nil {
+		return store.Build{}, err
+	}
 	if len(chunks) == 0 {
 		return store.Build{}, fmt.Errorf("%w: the document has no text", store.ErrInvalid)
 	}
-	return store.Build{Generation: g.ID, Chunker: chunker.Version(), Model: model, Chunks: titled(title, chunks)}, nil
+	b := store.Build{Generation: g.ID, Chunker: chunker.Version(), Model: w.embedder.Info().Digest, Chunks: titled(title, chunks)}
+	return b, nil
+}
+
+// cut asks the planner where there is one and the chunker takes one.
+func (w *Writer) cut(ctx context.Context, chunker chunk.Chunker, d document.Document) ([]chunk.Chunk, error) {
+	if w.planner != nil && chunker.Version() == chunk.PlanVersion {
+		return chunk.Planned(ctx, d, w.planner)
+	}
+	return chunker.Chunk(d), nil
 }
 
 // chunkerOf is the chunker of that name or, without a name, of the format.
-func chunkerOf(name, format string) (chunker chunk.Chunker, err error) {
-	if name != "" {
-		chunker, err = chunk.Named(name)
-	} else {
-		chunker, err = chunk.For(format)
+func chunkerOf(name, format string) (chunk.Chunker, error) {
+	if name == "" {
+		return chunk.For(format), nil
 	}
+	chunker, err := chunk.Named(name)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", store.ErrInvalid, err)
 	}

@@ -178,6 +178,8 @@ func compareProperty(t *testing.T, schemas object, seen map[string]bool, where s
 	switch {
 	case typ == reflect.TypeFor[time.Time]():
 		require.Equal(t, "date-time", property["format"], where)
+	case typ == reflect.TypeFor[[]byte]():
+		require.Equal(t, "byte", property["format"], where) // base64
 	case typ == reflect.TypeFor[json.RawMessage]():
 		require.Contains(t, property["type"], "null", where) // any JSON; null means something
 	case typ == reflect.TypeFor[client.Texts]():

@@ -12,20 +12,22 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"golang.org/x/sync/errgroup"
 
+	"sluice/chunk/chat"
+	"sluice/document/convert"
 	"sluice/filter"
 	"sluice/gpu"
-	"sluice/gpu/cpu"
-	"sluice/gpu/graph"
 	"sluice/index"
 	"sluice/index/local"
 	"sluice/index/text"
 	"sluice/ingest"
+	"sluice/model/hub"
 	"sluice/retrieve"
 	"sluice/server"
 	"sluice/server/audit"
@@ -50,6 +52,7 @@ type daemon struct {
 	writer     *ingest.Writer
 	engine     *retrieve.Engine
 	reindexer  *ingest.Reindexer
+	converter  *convert.Converter
 	server     *server.Server
 	registry   *prometheus.Registry
 
@@ -201,7 +204,7 @@ func (d *daemon) openModels(ctx context.Context) error {
 		return err
 	}
 	options := gpu.Options{Hooks: server.SchedulerHooks(d.registry, d.log)}
-	if d.embedder, err = d.openScheduler(options, dirs.distinct()); err != nil {
+	if d.embedder, err = d.openScheduler(ctx, options, dirs.distinct()); err != nil {
 		return err
 	}
 	info := d.embedder.Info()
@@ -262,13 +265,6 @@ func modelDirs(ctx context.Context, names []string) (modelFolders, error) {
 	return dirs, nil
 }
 
-func (d *daemon) openScheduler(o gpu.Options, dirs []string) (*gpu.Scheduler, error) {
-	if d.config.Device == "gorgonia" {
-		return graph.Open(o, dirs...)
-	}
-	return cpu.Open(cpu.Precision(d.config.Precision), o, dirs...)
-}
-
 // distinct is the folders there are, each once.
 func (f modelFolders) distinct() (dirs []string) {
 	for _, dir := range f {
@@ -325,9 +321,37 @@ func (d *daemon) openServer(ctx context.Context) error {
 	return nil
 }
 
+func (d *daemon) newWriter() (*ingest.Writer, error) {
+	d.converter = convert.New(codeCache())
+	w := ingest.NewWriter(d.store, d.embedder, d.serving).Parsing(d.converter.Parse)
+	p := d.config.Planner
+	if p == nil {
+		return w, nil
+	}
+	var key []byte
+	if p.KeyFile != "" {
+		var err error
+		if key, err = os.ReadFile(p.KeyFile); err != nil {
+			return nil, fmt.Errorf("planner.key_file: %w", err)
+		}
+	}
+	return w.Planning(chat.Planner{URL: p.URL, Model: p.Model, Key: strings.TrimSpace(string(key))}), nil
+}
+
+// codeCache is the folder for compiled code, "" if there is no home for it.
+func codeCache() string {
+	dir, err := hub.CacheDir()
+	if err != nil {
+		return ""
+	}
+	return filepath.Join(dir, "compiled")
+}
+
 // openReindexer goes on with the reindex jobs that the last run left running.
 func (d *daemon) openReindexer(ctx context.Context) (err error) {
-	d.writer = ingest.NewWriter(d.store, d.embedder, d.serving)
+	if d.writer, err = d.newWriter(); err != nil {
+		return err
+	}
 	d.engine = d.newEngine()
 	if d.reindexer, err = ingest.NewReindexer(ctx, d.writer, generations{d.serving, d.engine}, d.log); err != nil {
 		return err
@@ -364,6 +388,9 @@ func (d *daemon) close() error {
 	var errs []error
 	if d.reindexer != nil {
 		d.reindexer.Close()
+	}
+	if d.converter != nil {
+		errs = append(errs, d.converter.Close())
 	}
 	if d.serving != nil {
 		errs = append(errs, d.serving.Close(ctx))

@@ -17,7 +17,7 @@ import (
 
 type ingestCommand struct {
 	remote
-	Folder     string            `arg:"" help:"Folder (or one file) with .md, .html and .txt files; or an .ndjson or .jsonl file of documents as the API takes them, one a line, with their vectors if the collection wants them."`
+	Folder     string            `arg:"" help:"Folder (or one file) with .md, .html, .txt, .pdf, .docx, .pptx, .xlsx and .docling.json files; or an .ndjson or .jsonl file of documents as the API takes them, one a line, with their vectors if the collection wants them."`
 	Collection string            `required:"" short:"c" help:"Collection to write to; it is created if it does not exist and you may."`
 	Reader     []string          `help:"Who may read these documents: user:NAME, group:NAME or public. Without it a document that is there keeps its readers; a new one is left to the policies, and without policies the whole tenant reads it."`
 	Attribute  map[string]string `help:"Attribute of these documents that policies see, as NAME=TEXT. Without any a document that is there keeps its attributes."`

@@ -7,6 +7,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -185,7 +186,7 @@ func version(key, text string, n int) store.Version {
 	}
 	for i := range n {
 		start, end := i*len(text)/n, (i+1)*len(text)/n
-		v.Chunks = append(v.Chunks, chunk.Chunk{Start: start, End: end, Headings: []string{"top", fmt.Sprint(i)}})
+		v.Chunks = append(v.Chunks, chunk.Chunk{Start: start, End: end, Headings: []string{"top", fmt.Sprint(i)}, Index: strings.Repeat("i", i%2)})
 		v.Vectors = append(v.Vectors, float32(start), float32(end), float32(i)+0.5)
 		v.Codes = append(v.Codes, fmt.Appendf(nil, "codes of %x %d", v.Identity[:4], i))
 	}

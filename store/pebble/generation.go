@@ -131,7 +131,7 @@ func (s *Store) Build(ctx context.Context, collection uint32, of store.Record, b
 	if errors.Is(err, store.ErrNotFound) {
 		return false, nil
 	}
-	if err != nil {
+	if err != nil || !sameVersion(content.Record, of) {
 		return false, err
 	}
 	if err := b.Validate(len(content.Text)); err != nil {
@@ -143,6 +143,11 @@ func (s *Store) Build(ctx context.Context, collection uint32, of store.Record, b
 		return err
 	})
 	return built && err == nil, err
+}
+
+// sameVersion reports whether two records are of one version of one document.
+func sameVersion(a, b store.Record) bool {
+	return a.Identity == b.Identity && a.Version == b.Version && a.Ordinal == b.Ordinal
 }
 
 func (t *txn) build(collection uint32, of store.Record, b encoded) (bool, error) {
@@ -158,7 +163,7 @@ func (t *txn) build(collection uint32, of store.Record, b encoded) (bool, error)
 		return false, err
 	}
 	serving, err := lookup(t.store.db, live[0].ID, of.Key)
-	if errors.Is(err, store.ErrNotFound) || err == nil && (serving.Identity != of.Identity || serving.Version != of.Version || serving.Ordinal != of.Ordinal) {
+	if errors.Is(err, store.ErrNotFound) || err == nil && !sameVersion(serving, of) {
 		return false, nil
 	}
 	if err != nil {
