@@ -34,9 +34,12 @@ func compareIndexes(ctx context.Context, data string, report func(string)) (err 
 	}
 	owned := map[string]bool{}
 	for _, c := range all {
-		owned[collectionDir(data, c)] = true
-		if err := compareIndex(ctx, st, c, collectionDir(data, c), report); err != nil {
-			report(fmt.Sprintf("index: %s is not compared to its end: %v", collectionDir(data, c), err))
+		for _, g := range c.Live() {
+			dir := collectionDir(data, c.At(g))
+			owned[dir] = true
+			if err := compareIndex(ctx, st, c, g, dir, report); err != nil {
+				report(fmt.Sprintf("index: %s is not compared to its end: %v", dir, err))
+			}
 		}
 	}
 	entries, err := os.ReadDir(indexDir(data))
@@ -51,7 +54,7 @@ func compareIndexes(ctx context.Context, data string, report func(string)) (err 
 	return err
 }
 
-func compareIndex(ctx context.Context, st *pebble.Store, c store.Collection, dir string, report func(string)) error {
+func compareIndex(ctx context.Context, st *pebble.Store, c store.Collection, g store.Generation, dir string, report func(string)) error {
 	if _, err := os.Stat(dir); errors.Is(err, fs.ErrNotExist) {
 		return nil // the next start builds it
 	}
@@ -70,8 +73,8 @@ func compareIndex(ctx context.Context, st *pebble.Store, c store.Collection, dir
 	if err != nil {
 		return err
 	}
-	return local.Compare(ctx, dir, vfs.Default, analyzer, documentsOf(ctx, st, c, pending), pending, func(ordinal uint32, fault string) {
-		report(fmt.Sprintf("index: %s: %s: %s", dir, nameOf(ctx, st, c, ordinal), fault))
+	return local.Compare(ctx, dir, vfs.Default, analyzer, documentsOf(ctx, st, g.ID, pending), pending, func(ordinal uint32, fault string) {
+		report(fmt.Sprintf("index: %s: %s: %s", dir, nameOf(ctx, st, g.ID, ordinal), fault))
 	})
 }
 
@@ -94,14 +97,14 @@ func changedAfter(ctx context.Context, st store.Store, c store.Collection, epoch
 
 // documentsOf yields the documents as their index is to hold them. Those that
 // cannot be read are added to unreadable.
-func documentsOf(ctx context.Context, st store.Store, c store.Collection, unreadable *roaring.Bitmap) iter.Seq2[index.Document, error] {
+func documentsOf(ctx context.Context, st store.Store, generation uint32, unreadable *roaring.Bitmap) iter.Seq2[index.Document, error] {
 	return func(yield func(index.Document, error) bool) {
-		for record, err := range st.Scan(ctx, c.ID, 0) {
+		for record, err := range st.Scan(ctx, generation, 0) {
 			if err != nil {
 				yield(index.Document{}, err)
 				return
 			}
-			content, err := st.Content(ctx, c.ID, record.Ordinal, true)
+			content, err := st.Content(ctx, generation, record.Ordinal, true)
 			if err != nil {
 				unreadable.Add(record.Ordinal)
 				continue
@@ -114,8 +117,8 @@ func documentsOf(ctx context.Context, st store.Store, c store.Collection, unread
 }
 
 // nameOf names a document by its key, if the store has it.
-func nameOf(ctx context.Context, st store.Store, c store.Collection, ordinal uint32) string {
-	records, err := st.Records(ctx, c.ID, []uint32{ordinal})
+func nameOf(ctx context.Context, st store.Store, generation, ordinal uint32) string {
+	records, err := st.Records(ctx, generation, []uint32{ordinal})
 	if r, ok := records[ordinal]; ok && err == nil {
 		return fmt.Sprintf("document %d %q", ordinal, r.Key)
 	}

@@ -55,7 +55,8 @@ func (c dumpCommand) Run(ctx context.Context) (err error) {
 	return nil
 }
 
-// chosen is the collections that are asked for: at least one, without To just one.
+// chosen is the serving generations of the collections that are asked for: at
+// least one, without To just one.
 func (c dumpCommand) chosen(ctx context.Context, st store.Store) ([]store.Collection, error) {
 	all, err := st.Collections(ctx)
 	if err != nil {
@@ -73,6 +74,9 @@ func (c dumpCommand) chosen(ctx context.Context, st store.Store) ([]store.Collec
 			names = append(names, fmt.Sprintf("  %s of tenant %s", o.Name, o.Tenant))
 		}
 		return nil, fmt.Errorf("choose one with --tenant and --collection, or give a directory with --to, for\n%s", strings.Join(names, "\n"))
+	}
+	for i, o := range all {
+		all[i] = o.At(o.Serving())
 	}
 	return all, nil
 }

@@ -11,7 +11,7 @@ import (
 // that `sluice serve --help` and docs/configuration.md print.
 type Config struct {
 	Listen      string   `yaml:"listen" doc:"Address of the API: host:port."`
-	AdminListen string   `yaml:"admin_listen" doc:"Address of /metrics, /debug/pprof and /snapshots (for 'sluice snapshot'), without authentication: keep it private. \"off\" turns it off."`
+	AdminListen string   `yaml:"admin_listen" doc:"Address of /metrics, /debug/pprof, /snapshots (for 'sluice snapshot') and /cache (for 'sluice cache'), without authentication: keep it private. \"off\" turns it off."`
 	Data        string   `yaml:"data" doc:"Directory of the store and the index. One process at a time."`
 	Model       string   `yaml:"model" doc:"Embedding model: a name that 'sluice model pull' knows, or a directory."`
 	Reranker    string   `yaml:"reranker" doc:"Cross-encoder for the rerank calls and the strategy hybrid-rerank: a name that 'sluice model pull' knows, or a directory. Empty: none; the calls say so, and hybrid-rerank answers are marked as degraded."`
