@@ -11,6 +11,7 @@ import (
 
 	"sluice/filter"
 	"sluice/store"
+	"sluice/store/encode"
 )
 
 // write is one write on its way: plan puts it into a batch, done gets its outcome.
@@ -148,7 +149,7 @@ func (s *Store) Commit(ctx context.Context, collection uint32, v store.Version) 
 		return store.Receipt{}, err
 	}
 	v.Access = access
-	p := prepared{Version: v, text: s.codec.encodeText(v.Text, v.Chunks), vectors: encodeVectors(v.Dimensions, v.Vectors)}
+	p := prepared{Version: v, text: s.codec.Text(v.Text, v.Chunks), vectors: encode.Vectors(v.Dimensions, v.Vectors)}
 	return s.receipt(ctx, func(t *txn) (store.Receipt, error) { return t.commit(collection, p) })
 }
 
@@ -264,7 +265,7 @@ func (t *txn) put(r store.Record) (store.Record, error) {
 
 // replaceAccess writes a normal access row, unless it is the present one.
 func (t *txn) replaceAccess(r store.Record, access filter.Access) (store.Receipt, error) {
-	if bytes.Equal(appendAccess(nil, r.Access), appendAccess(nil, access)) {
+	if bytes.Equal(encode.AppendAccess(nil, r.Access), encode.AppendAccess(nil, access)) {
 		return store.Receipt{Record: r, Unchanged: true}, nil
 	}
 	r.Access = access
