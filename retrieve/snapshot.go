@@ -1,6 +1,7 @@
 package retrieve
 
 import (
+	"context"
 	"sync/atomic"
 
 	"sluice/filter"
@@ -30,17 +31,21 @@ func (s *snapshot) release() {
 	}
 }
 
-// acquire returns the present snapshot of a collection; release it.
+// acquire returns the present snapshot of a collection, which has all changes up
+// to the epoch, and those of a shared store that came before the call; release it.
 // An unknown collection is store.ErrNotFound.
-func (s *Serving) acquire(tenant, collection string) (*snapshot, error) {
+func (s *Serving) acquire(ctx context.Context, tenant, collection string) (at *snapshot, epoch uint64, err error) {
+	if err := s.gate.pass(ctx, s); err != nil {
+		return nil, 0, err
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	c, ok := s.names[name{tenant, collection}]
 	if !ok {
-		return nil, store.ErrNotFound
+		return nil, 0, store.ErrNotFound
 	}
 	c.current.users.Add(1)
-	return c.current, nil
+	return c.current, s.applied, nil
 }
 
 // publish replaces the snapshot searches start from.

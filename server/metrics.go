@@ -53,6 +53,14 @@ func RegisterPolicyFaults(registry *prometheus.Registry, faults func() (uint64, 
 	}))
 }
 
+// RegisterFeed adds how far the daemon has followed the store.
+func RegisterFeed(registry *prometheus.Registry, applied func() uint64) {
+	registry.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+		Name: "sluice_feed_epoch",
+		Help: "Epoch of the store that searches have reached. Daemons of one database differ by what they lag.",
+	}, func() float64 { return float64(applied()) }))
+}
+
 // observe counts an answered request.
 func (m *metrics) observe(pattern, method string, status int, took time.Duration) {
 	labels := []string{pattern, methodLabel(method), strconv.Itoa(status)}

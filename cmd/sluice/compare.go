@@ -34,9 +34,9 @@ func compareIndexes(ctx context.Context, data string, report func(string)) (err 
 	}
 	owned := map[string]bool{}
 	for _, c := range all {
-		owned[collectionDir(data, c)] = true
-		if err := compareIndex(ctx, st, c, collectionDir(data, c), report); err != nil {
-			report(fmt.Sprintf("index: %s is not compared to its end: %v", collectionDir(data, c), err))
+		owned[collectionDir(indexDir(data), c)] = true
+		if err := compareIndex(ctx, st, c, collectionDir(indexDir(data), c), report); err != nil {
+			report(fmt.Sprintf("index: %s is not compared to its end: %v", collectionDir(indexDir(data), c), err))
 		}
 	}
 	entries, err := os.ReadDir(indexDir(data))
