@@ -31,6 +31,7 @@ var server struct {
 	process *exec.Cmd
 	dir     string
 	schemas int
+	roles   int
 }
 
 // Main runs the tests and ends the server, if they have started one.
@@ -190,4 +191,24 @@ func stop() {
 	if server.dir != "" {
 		_ = os.RemoveAll(server.dir)
 	}
+}
+
+// Role returns the URL for a role of its own that may use what the schema of the
+// URL holds, so that a test can take rights from it.
+func Role(t testing.TB, address string) (as, name string) {
+	t.Helper()
+	u, err := url.Parse(address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	schema := u.Query().Get("search_path")
+	server.Lock()
+	server.roles++
+	name = fmt.Sprintf("%s_role_%d", schema, server.roles)
+	server.Unlock()
+	Exec(t, address, fmt.Sprintf(`create role %[1]s login password '%[1]s'; grant usage on schema %[2]s to %[1]s;
+		grant all on all tables in schema %[2]s to %[1]s`, name, schema))
+	t.Cleanup(func() { Exec(t, address, fmt.Sprintf("drop owned by %[1]s; drop role %[1]s", name)) })
+	u.User = url.UserPassword(name, name)
+	return u.String(), name
 }
