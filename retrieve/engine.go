@@ -57,7 +57,7 @@ func (e *Engine) models(s store.Settings) models {
 // request store.ErrInvalid.
 func (e *Engine) Search(ctx context.Context, r Request) (Response, error) {
 	began := e.now()
-	at, epoch, err := e.serving.acquire(ctx, r.Principal.Tenant, r.Collection)
+	at, epoch, err := e.serving.acquire(ctx, r.Principal.Tenant, r.Collection, r.Generation)
 	if err != nil {
 		return Response{}, err
 	}
@@ -111,7 +111,7 @@ type query struct {
 }
 
 func (q *query) run(ctx context.Context) (Response, error) {
-	q.response = Response{Strategy: q.plan.Strategy, PlanHash: q.plan.Hash()}
+	q.response = Response{Strategy: q.plan.Strategy, PlanHash: q.plan.Hash(), Generation: q.at.ID}
 	if q.engine.serving.gate != nil {
 		q.ended("feed")
 	}

@@ -14,6 +14,7 @@ import (
 	"sluice/client"
 	"sluice/filter"
 	"sluice/gpu"
+	"sluice/ingest"
 	"sluice/model"
 	"sluice/model/tokenizer"
 	"sluice/retrieve"
@@ -79,6 +80,8 @@ func failureOf(err error) *failure {
 		return failf(fasthttp.StatusBadRequest, "%s", shortened(err.Error()))
 	case errors.Is(err, store.ErrSettingsDiffer):
 		return failf(fasthttp.StatusConflict, "%s; settings are fixed at creation", store.ErrSettingsDiffer)
+	case errors.Is(err, ingest.ErrBusy):
+		return failf(fasthttp.StatusConflict, "%s", shortened(err.Error()))
 	case errors.Is(err, store.ErrTooManyRows):
 		return failf(fasthttp.StatusConflict, "%s", store.ErrTooManyRows)
 	case errors.As(err, &long):

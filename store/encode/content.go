@@ -43,18 +43,43 @@ func (c Codec) Text(text string, chunks []chunk.Chunk) []byte {
 	b = binary.AppendUvarint(b, uint64(len(chunks)))
 	for _, c := range chunks {
 		b = binary.AppendUvarint(b, uint64(c.Start))
-		b = binary.AppendUvarint(b, uint64(c.End-c.Start))
+		b = binary.AppendUvarint(b, uint64(c.End-c.Start)|indexBit(c.Index))
 		b = AppendStrings(b, c.Headings)
+		if c.Index != "" {
+			b = AppendString(b, c.Index)
+		}
 	}
 	b = append(b, text...)
 	return c.encoder.EncodeAll(b, make([]byte, 0, len(b)/2))
 }
 
-// DecodeText fills in the text and chunks of content, whose record is there, from a frame.
-func (c Codec) DecodeText(content *store.Content, frame []byte) error {
+// Deflate compresses.
+func (c Codec) Deflate(plain []byte) []byte { return c.encoder.EncodeAll(plain, nil) }
+
+// Inflate reverses Deflate.
+func (c Codec) Inflate(frame []byte) ([]byte, error) {
 	plain, err := c.decoder.DecodeAll(frame, nil)
 	if err != nil {
-		return fmt.Errorf("%w: %w", store.ErrCorrupt, err)
+		return nil, fmt.Errorf("%w: %w", store.ErrCorrupt, err)
+	}
+	return plain, nil
+}
+
+// indexed marks, in the length of a chunk, that an index text follows.
+const indexed = 1 << 32
+
+func indexBit(index string) uint64 {
+	if index == "" {
+		return 0
+	}
+	return indexed
+}
+
+// DecodeText fills in the text and chunks of content, whose record is there, from a frame.
+func (c Codec) DecodeText(content *store.Content, frame []byte) error {
+	plain, err := c.Inflate(frame)
+	if err != nil {
+		return err
 	}
 	d := Decoder{Body: plain}
 	var chunks []chunk.Chunk
@@ -63,8 +88,12 @@ func (c Codec) DecodeText(content *store.Content, frame []byte) error {
 	}
 	for i := range chunks {
 		chunks[i].Start = int(d.Uint32())
-		chunks[i].End = chunks[i].Start + int(d.Uint32())
+		length := d.Uvarint()
+		chunks[i].End = chunks[i].Start + int(length&(indexed-1))
 		chunks[i].Headings = Strings[string](&d)
+		if length&indexed != 0 {
+			chunks[i].Index = d.Text()
+		}
 	}
 	if d.Err != nil {
 		return d.Err

@@ -21,7 +21,6 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 
 	"sluice/store"
-	"sluice/store/encode"
 )
 
 // Sizes of pebble's memory, in bytes. Memtables, of which two are usual, come out
@@ -48,7 +47,7 @@ type Store struct {
 	db       *pebble.DB
 	guard    *guard
 	lock     io.Closer
-	codec    encode.Codec
+	codec    codec
 	readOnly bool
 
 	use    sync.RWMutex // held for reading by every call under way
@@ -105,7 +104,7 @@ func claim(dir string, options Options) (io.Closer, error) {
 	if err != nil {
 		return nil, err
 	}
-	if version == 0 {
+	if version < formatVersion && !options.ReadOnly {
 		err = writeFormat(options.FS, dir)
 	}
 	if err != nil {
@@ -139,7 +138,7 @@ func lockDir(files vfs.FS, dir string) (io.Closer, error) {
 }
 
 func openClaimed(dir string, options Options, lock io.Closer) (*Store, error) {
-	codec, err := encode.NewCodec()
+	codec, err := newCodec()
 	if err != nil {
 		return nil, err
 	}
@@ -153,10 +152,10 @@ func openClaimed(dir string, options Options, lock io.Closer) (*Store, error) {
 		applied:  make(chan *write, maxUnsynced),
 	}
 	if err := s.openDB(dir, options); err != nil {
-		return nil, errors.Join(err, codec.Close())
+		return nil, errors.Join(err, codec.close())
 	}
 	if err := s.start(); err != nil {
-		return nil, errors.Join(err, s.guard.run(s.db.Close), codec.Close())
+		return nil, errors.Join(err, s.guard.run(s.db.Close), codec.close())
 	}
 	return s, nil
 }
@@ -222,7 +221,7 @@ func (s *Store) Close() error {
 	close(s.writes)
 	err := s.guard.run(func() error {
 		s.workers.Wait()
-		return errors.Join(s.flush(), s.db.Close(), s.codec.Close())
+		return errors.Join(s.flush(), s.db.Close(), s.codec.close())
 	})
 	if err = errors.Join(err, s.lock.Close()); err != nil {
 		return fmt.Errorf("closing the store: %w", err)

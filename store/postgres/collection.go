@@ -9,16 +9,20 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"sluice/store"
+	"sluice/store/encode"
 )
 
-const selectCollections = "select id, tenant, name, analyzer, code_bits, own_dense, own_multi, created from collections"
+const selectCollections = "select id, tenant, name, analyzer, code_bits, chunker, own_dense, own_multi, created, generations from collections"
 
 func scanCollection(row pgx.CollectableRow) (c store.Collection, err error) {
-	var tenant, name, analyzer []byte
+	var tenant, name, analyzer, chunker, generations []byte
 	var created int64
-	err = row.Scan(&c.ID, &tenant, &name, &analyzer, &c.Settings.CodeBits, &c.Settings.Own.Dense, &c.Settings.Own.Multi, &created)
-	c.Tenant, c.Name, c.Settings.Analyzer = string(tenant), string(name), string(analyzer)
+	err = row.Scan(&c.ID, &tenant, &name, &analyzer, &c.Settings.CodeBits, &chunker, &c.Settings.Own.Dense, &c.Settings.Own.Multi, &created, &generations)
+	c.Tenant, c.Name, c.Settings.Analyzer, c.Settings.Chunker = string(tenant), string(name), string(analyzer), string(chunker)
 	c.Created = time.UnixMicro(created).UTC()
+	if err == nil && generations != nil {
+		c.Generations, err = encode.DecodeGenerations(generations)
+	}
 	return c, err
 }
 
@@ -99,7 +103,11 @@ func (t *txn) createCollection(tenant, name string, settings store.Settings) (st
 	if _, err := t.change(store.CollectionCreated, c.ID, 0); err != nil {
 		return store.Collection{}, false, err
 	}
-	return c, true, t.exec(`insert into collections (id, tenant, name, analyzer, code_bits, own_dense, own_multi, created)
-		values ($1, $2, $3, $4, $5, $6, $7, $8)`, c.ID, []byte(tenant), []byte(name), []byte(settings.Analyzer),
-		settings.CodeBits, settings.Own.Dense, settings.Own.Multi, c.Created.UnixMicro())
+	err = t.exec(`insert into collections (id, tenant, name, analyzer, code_bits, chunker, own_dense, own_multi, created)
+		values ($1, $2, $3, $4, $5, $6, $7, $8, $9)`, c.ID, []byte(tenant), []byte(name), []byte(settings.Analyzer),
+		settings.CodeBits, []byte(settings.Chunker), settings.Own.Dense, settings.Own.Multi, c.Created.UnixMicro())
+	if err == nil {
+		err = t.exec("insert into counters (id) values ($1)", c.ID)
+	}
+	return c, true, err
 }

@@ -4,8 +4,8 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"fmt"
 	"math"
+	"slices"
 
 	"github.com/jackc/pgx/v5"
 
@@ -14,8 +14,8 @@ import (
 	"sluice/store/encode"
 )
 
-// txn is one write's transaction. Locks are taken in one order: the document's
-// row, the collection's, that of the epoch.
+// txn is one write's transaction. Locks are taken in one order: the collection's
+// row, then, last, that of the epoch.
 type txn struct {
 	ctx context.Context
 	tx  pgx.Tx
@@ -37,9 +37,9 @@ func (t *txn) change(kind store.ChangeKind, collection, ordinal uint32) (epoch u
 	return epoch, err
 }
 
-// lookup returns the record of a key and keeps others from changing it.
+// lookup returns the record of a key in a generation.
 func (t *txn) lookup(collection uint32, key string) (store.Record, error) {
-	rows, err := t.tx.Query(t.ctx, selectRecords+byKey+" for update", collection, []byte(key))
+	rows, err := t.tx.Query(t.ctx, selectRecords+byKey, collection, []byte(key))
 	if err != nil {
 		return store.Record{}, err
 	}
@@ -56,7 +56,13 @@ func (s *Store) Commit(ctx context.Context, collection uint32, v store.Version) 
 		return store.Receipt{}, err
 	}
 	v.Access = access
-	p := prepared{Version: v, text: s.codec.Text(v.Text, v.Chunks), vectors: encode.Vectors(v.Dimensions, v.Vectors)}
+	p := prepared{Version: v, encoded: s.encode(v.Text, v.Build())}
+	for _, b := range v.Builds {
+		p.builds = append(p.builds, s.encode(v.Text, b))
+	}
+	if v.Parsed != nil {
+		p.parsed = s.codec.Deflate(v.Parsed)
+	}
 	return s.receipt(ctx, func(t *txn) (store.Receipt, error) { return t.commit(collection, p) })
 }
 
@@ -72,91 +78,122 @@ func (s *Store) receipt(ctx context.Context, write func(*txn) (store.Receipt, er
 	return r, nil
 }
 
-// prepared is a version with its encoded content.
-type prepared struct {
-	store.Version
+// encoded is a build with its encoded content.
+type encoded struct {
+	store.Build
 	text    []byte
 	vectors []byte
 }
 
+func (s *Store) encode(text string, b store.Build) encoded {
+	return encoded{b, s.codec.Text(text, b.Chunks), encode.Vectors(b.Dimensions, b.Vectors)}
+}
+
+func (b encoded) lacksVectors() bool { return b.Vectors == nil && len(b.Chunks) > 0 }
+
+// prepared is a version with its encoded content.
+type prepared struct {
+	store.Version
+	encoded
+	builds []encoded
+	parsed []byte // nil: none
+}
+
 func (t *txn) commit(collection uint32, v prepared) (store.Receipt, error) {
-	old, err := t.lookup(collection, v.Key)
-	created := errors.Is(err, store.ErrNotFound)
-	if err != nil && !created {
+	live, err := t.live(collection)
+	if err == nil {
+		err = checkFor(collection, live, v)
+	}
+	if err != nil {
 		return store.Receipt{}, err
 	}
-	if created {
-		old = store.Record{Collection: collection, Key: v.Key}
-		err = t.exists(collection)
-	} else {
+	old, err := t.lookup(live[0].ID, v.Key)
+	created := errors.Is(err, store.ErrNotFound)
+	if err == nil {
 		v.Access = v.Access.Keeping(v.Keeps, old.Access)
 	}
 	switch {
-	case err != nil:
-		return store.Receipt{}, err
-	case !created && old.Identity == v.Identity && old.Chunker == v.Chunker && old.Model == v.Model:
-		return t.replaceAccess(old, v.Access)
-	case v.Vectors == nil && len(v.Chunks) > 0:
+	case err == nil && old.Identity == v.Identity && old.Chunker == v.Version.Chunker && old.Model == v.Version.Model:
+		return t.replaceAccess(collection, live, old, v.Access)
+	case v.lacksVectors() || slices.ContainsFunc(v.builds, encoded.lacksVectors):
 		return store.Receipt{}, store.ErrVectorsNeeded
+	case created:
+		old = store.Record{Collection: live[0].ID, Key: v.Key}
+		old.Ordinal, err = t.number(collection, "next_ordinal", 1)
 	}
-	r, err := t.replace(old, v, created)
+	if err != nil {
+		return store.Receipt{}, err
+	}
+	r, err := t.commitAll(collection, live, old, v)
 	return store.Receipt{Record: r, Created: created}, err
 }
 
-func (t *txn) exists(collection uint32) error {
-	var there bool
-	err := t.row("select exists (select from collections where id = $1)", collection).Scan(&there)
-	if err == nil && !there {
-		err = fmt.Errorf("collection %d: %w", collection, store.ErrNotFound)
-	}
-	return err
-}
-
-// replace writes the version in place of old.
-func (t *txn) replace(old store.Record, v prepared, created bool) (store.Record, error) {
+// commitAll writes the version into every generation, in place of old in the
+// serving one, and returns the record there.
+func (t *txn) commitAll(collection uint32, live []store.Generation, old store.Record, v prepared) (store.Record, error) {
 	r := old
-	r.Title, r.Format, r.Chunker, r.Model, r.Access = v.Title, v.Format, v.Chunker, v.Model, v.Access
-	if created || r.Identity != v.Identity {
+	r.Title, r.Format, r.Access = v.Title, v.Format, v.Access
+	if r.Version == 0 || r.Identity != v.Identity {
 		r.Version++
 	}
-	r.Identity, r.Rows, r.Coded = v.Identity, uint32(len(v.Chunks)), v.Codes != nil
-	if err := t.number(&r, created); err != nil {
-		return store.Record{}, err
+	r.Identity, r.Updated = v.Identity, now()
+	serving, err := t.replace(r, v.encoded, v.parsed)
+	if err != nil {
+		return r, err
 	}
-	batch := &pgx.Batch{}
-	if !created {
-		queueRemoval(batch, old)
+	records := []store.Record{serving}
+	for _, g := range live[1:] {
+		build, err := buildFor(g, v)
+		if err != nil {
+			return r, err
+		}
+		its, err := t.replace(r, build, v.parsed)
+		if err != nil {
+			return r, err
+		}
+		records = append(records, its)
 	}
-	queueContent(batch, r, kindText, v.text)
-	queueContent(batch, r, kindVectors, v.vectors)
-	queueCodes(batch, r, v.Codes)
-	if err := t.tx.SendBatch(t.ctx, batch).Close(); err != nil {
-		return store.Record{}, err
+	records, err = t.put(collection, records)
+	if err != nil {
+		return r, err
 	}
-	return t.put(r)
+	return records[0], nil
 }
 
-// number gives the record new rows and, if it is new, an ordinal. They are taken
-// with the lock that lasts to the commit, so they grow with the epochs.
-func (t *txn) number(r *store.Record, created bool) error {
-	ordinals := 0
-	if created {
-		ordinals = 1
+// replace writes a document's content into the build's generation, in place of
+// what is there, and returns its record there, which is not written yet.
+func (t *txn) replace(r store.Record, b encoded, parsed []byte) (store.Record, error) {
+	if b.Generation != 0 {
+		r.Collection = b.Generation
 	}
-	var nextOrdinal, nextRow int64
-	err := t.row(`update collections set next_ordinal = next_ordinal + $2, next_row = next_row + $3 where id = $1
-		returning next_ordinal, next_row`, r.Collection, ordinals, r.Rows).Scan(&nextOrdinal, &nextRow)
+	batch := &pgx.Batch{}
+	queueRemoval(batch, r.Collection, r.Ordinal)
+	r.Chunker, r.Model, r.Rows, r.Coded = b.Chunker, b.Model, uint32(len(b.Chunks)), b.Codes != nil
+	first, err := t.number(r.Collection, "next_row", len(b.Chunks))
 	if err != nil {
-		return err
+		return store.Record{}, err
 	}
-	if nextOrdinal > math.MaxUint32 || nextRow > math.MaxUint32 {
-		return store.ErrTooManyRows
+	r.FirstRow = first
+	queueContent(batch, r, kindText, b.text)
+	queueContent(batch, r, kindVectors, b.vectors)
+	if parsed != nil {
+		queueContent(batch, r, kindParsed, parsed)
 	}
-	r.FirstRow = uint32(nextRow - int64(r.Rows))
-	if created {
-		r.Ordinal = uint32(nextOrdinal - 1)
+	queueCodes(batch, r, b.Codes)
+	return r, t.tx.SendBatch(t.ctx, batch).Close()
+}
+
+// number takes n of a counter's numbers and returns the first. They are taken
+// with a lock that lasts to the commit, so they grow with the epochs.
+func (t *txn) number(id uint32, counter string, n int) (uint32, error) {
+	var next int64
+	if err := t.row("update counters set "+counter+" = "+counter+" + $2 where id = $1 returning "+counter, id, n).Scan(&next); err != nil {
+		return 0, err
 	}
-	return nil
+	if next > math.MaxUint32 {
+		return 0, store.ErrTooManyRows
+	}
+	return uint32(next - int64(n)), nil
 }
 
 // bodyBytes is how much of a content one row holds, and of codes one statement.
@@ -184,13 +221,11 @@ func queueCodes(batch *pgx.Batch, r store.Record, codes [][]byte) {
 	}
 }
 
-// queueRemoval removes what belongs to a version.
-func queueRemoval(batch *pgx.Batch, r store.Record) {
-	batch.Queue("delete from contents where collection = $1 and ordinal = $2", r.Collection, r.Ordinal)
-	if r.Coded {
-		first := int64(r.FirstRow)
-		batch.Queue(`delete from codes where collection = $1 and "row" >= $2 and "row" < $3`, r.Collection, first, first+int64(r.Rows))
-	}
+// queueRemoval removes the content that a generation has of a document.
+func queueRemoval(batch *pgx.Batch, generation, ordinal uint32) {
+	batch.Queue(`delete from codes using documents d where d.collection = $1 and d.ordinal = $2 and d.coded
+		and codes.collection = $1 and "row" >= d.first_row and "row" < d.first_row + d.rows`, generation, ordinal)
+	batch.Queue("delete from contents where collection = $1 and ordinal = $2", generation, ordinal)
 }
 
 const putDocument = `insert into documents (` + recordColumns + `)
@@ -199,34 +234,49 @@ const putDocument = `insert into documents (` + recordColumns + `)
 	chunker = excluded.chunker, model = excluded.model, identity = excluded.identity, first_row = excluded.first_row,
 	rows = excluded.rows, coded = excluded.coded, access = excluded.access, epoch = excluded.epoch, updated = excluded.updated`
 
-// put writes a changed record with its change.
-func (t *txn) put(r store.Record) (store.Record, error) {
-	epoch, err := t.change(store.DocumentChanged, r.Collection, r.Ordinal)
+// put writes changed records of one document with the change.
+func (t *txn) put(collection uint32, records []store.Record) ([]store.Record, error) {
+	epoch, err := t.change(store.DocumentChanged, collection, records[0].Ordinal)
 	if err != nil {
-		return store.Record{}, err
+		return nil, err
 	}
-	r.Epoch, r.Updated = epoch, now()
-	return r, t.exec(putDocument, values(r)...)
+	batch := &pgx.Batch{}
+	for i := range records {
+		records[i].Epoch = epoch
+		batch.Queue(putDocument, values(records[i])...)
+	}
+	return records, t.tx.SendBatch(t.ctx, batch).Close()
 }
 
-// replaceAccess writes a normal access row, unless it is the present one.
-func (t *txn) replaceAccess(r store.Record, access filter.Access) (store.Receipt, error) {
-	if bytes.Equal(encode.AppendAccess(nil, r.Access), encode.AppendAccess(nil, access)) {
+// replaceAccess writes a normal access row into every generation, unless it is
+// the present one of r, the serving one's record.
+func (t *txn) replaceAccess(collection uint32, live []store.Generation, r store.Record, access filter.Access) (store.Receipt, error) {
+	row := encode.AppendAccess(nil, access)
+	if bytes.Equal(encode.AppendAccess(nil, r.Access), row) {
 		return store.Receipt{Record: r, Unchanged: true}, nil
 	}
-	r.Access = access
-	r, err := t.put(r)
-	return store.Receipt{Record: r, AccessOnly: true}, err
+	epoch, err := t.change(store.DocumentChanged, collection, r.Ordinal)
+	if err != nil {
+		return store.Receipt{}, err
+	}
+	r.Access, r.Epoch, r.Updated = access, epoch, now()
+	return store.Receipt{Record: r, AccessOnly: true}, t.exec(
+		"update documents set access = $3, epoch = $4, updated = $5 where collection = any($1) and ordinal = $2",
+		numbersOf(live), r.Ordinal, row, epoch, r.Updated.UnixMicro())
 }
 
-// errConflict: the document changed between the read and the write.
-var errConflict = errors.New("the document changed meanwhile")
+// errConflict: the document or the generations changed between the read and the write.
+var errConflict = errors.New("it changed meanwhile")
 
 // SetAccess replaces the access row. change runs outside of the transaction,
 // which only makes sure that the row is still the one that change was given.
 func (s *Store) SetAccess(ctx context.Context, collection uint32, key string, change func(filter.Access) (filter.Access, error)) (store.Receipt, error) {
 	for {
-		old, err := s.Lookup(ctx, collection, key)
+		c, err := s.collectionByID(ctx, collection)
+		if err != nil {
+			return store.Receipt{}, err
+		}
+		old, err := s.Lookup(ctx, c.Serving().ID, key)
 		if err != nil {
 			return store.Receipt{}, err
 		}
@@ -237,22 +287,26 @@ func (s *Store) SetAccess(ctx context.Context, collection uint32, key string, ch
 		if access, err = store.NormalAccess(access); err != nil {
 			return store.Receipt{}, err
 		}
-		receipt, err := s.receipt(ctx, func(t *txn) (store.Receipt, error) { return t.setAccess(old, access) })
+		receipt, err := s.receipt(ctx, func(t *txn) (store.Receipt, error) { return t.setAccess(collection, old, access) })
 		if !errors.Is(err, errConflict) {
 			return receipt, err
 		}
 	}
 }
 
-func (t *txn) setAccess(old store.Record, access filter.Access) (store.Receipt, error) {
-	r, err := t.lookup(old.Collection, old.Key)
+func (t *txn) setAccess(collection uint32, old store.Record, access filter.Access) (store.Receipt, error) {
+	live, err := t.live(collection)
 	if err != nil {
 		return store.Receipt{}, err
 	}
-	if r.Epoch != old.Epoch {
+	r, err := t.lookup(live[0].ID, old.Key)
+	if err != nil {
+		return store.Receipt{}, err
+	}
+	if r.Epoch != old.Epoch || r.Collection != old.Collection {
 		return store.Receipt{}, errConflict
 	}
-	return t.replaceAccess(r, access)
+	return t.replaceAccess(collection, live, r, access)
 }
 
 // Delete removes a document.
@@ -261,13 +315,19 @@ func (s *Store) Delete(ctx context.Context, collection uint32, key string) (stor
 }
 
 func (t *txn) delete(collection uint32, key string) (store.Receipt, error) {
-	r, err := t.lookup(collection, key)
+	live, err := t.live(collection)
+	if err != nil {
+		return store.Receipt{}, err
+	}
+	r, err := t.lookup(live[0].ID, key)
 	if err != nil {
 		return store.Receipt{}, err
 	}
 	batch := &pgx.Batch{}
-	queueRemoval(batch, r)
-	batch.Queue("delete from documents where collection = $1 and ordinal = $2", collection, r.Ordinal)
+	for _, g := range live {
+		queueRemoval(batch, g.ID, r.Ordinal)
+		batch.Queue("delete from documents where collection = $1 and ordinal = $2", g.ID, r.Ordinal)
+	}
 	if err := t.tx.SendBatch(t.ctx, batch).Close(); err != nil {
 		return store.Receipt{}, err
 	}

@@ -35,7 +35,7 @@ func collided(err error) bool {
 // contracted are the errors of the contract that calls here make themselves.
 var contracted = []error{
 	store.ErrNotFound, store.ErrNewerFormat, store.ErrFeedTrimmed, store.ErrVectorsNeeded, store.ErrTooManyRows,
-	store.ErrInvalid, store.ErrSettingsDiffer, store.ErrCorrupt, errConflict,
+	store.ErrInvalid, store.ErrSettingsDiffer, store.ErrCorrupt, store.ErrGenerations, errConflict,
 }
 
 // failure makes an error of the contract of one of the driver's. ctx is the caller's.

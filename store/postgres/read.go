@@ -64,6 +64,7 @@ func each(rows pgx.Rows, visit func(store.Record)) error {
 const (
 	kindText    = 1
 	kindVectors = 2
+	kindParsed  = 3
 )
 
 // Content returns one version of a document: record and content come from one

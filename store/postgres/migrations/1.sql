@@ -22,18 +22,26 @@ create table collections (
     name         bytea   not null,
     analyzer     bytea   not null,
     code_bits    integer not null,
+    chunker      bytea   not null,
     own_dense    integer not null,
     own_multi    integer not null,
     created      bigint  not null,
-    next_ordinal bigint  not null default 0,
-    next_row     bigint  not null default 0
+    generations  bytea,           -- null: it was never reindexed
+    queries      bytea
+);
+
+-- Of a collection, which is also its first generation, and of every other generation.
+create table counters (
+    id           bigint primary key,
+    next_ordinal bigint not null default 0,
+    next_row     bigint not null default 0
 ) with (fillfactor = 50);
 
 -- Hashes, because an index holds no key of more than 2,704 bytes.
 create unique index on collections (sha256(tenant), sha256(name));
 
 create table documents (
-    collection bigint  not null references collections,
+    collection bigint  not null, -- number of the generation, as in contents and codes
     ordinal    bigint  not null,
     key        bytea   not null,
     version    bigint  not null,
@@ -56,7 +64,7 @@ create unique index on documents (collection, sha256(key));
 create table contents (
     collection bigint   not null,
     ordinal    bigint   not null,
-    kind       smallint not null, -- 1 chunks and text, 2 vectors
+    kind       smallint not null, -- 1 chunks and text, 2 vectors, 3 parsed
     part       integer  not null, -- a value is of at most 1 GB, a content may be larger
     body       bytea    not null,
     primary key (collection, ordinal, kind, part)
@@ -69,8 +77,17 @@ create table codes (
     primary key (collection, "row")
 );
 
+create table embeddings (
+    key  bytea  primary key,
+    kept bigint not null,
+    body bytea  not null
+);
+
+create index on embeddings (kept);
+
 -- What is compressed or random already is not compressed again.
 alter table contents alter column body set storage external;
+alter table embeddings alter column body set storage external;
 alter table codes alter column body set storage external;
 
 create table changes (
