@@ -1,7 +1,6 @@
 package encode
 
 import (
-	"bytes"
 	"encoding/binary"
 
 	"sluice/store"
@@ -24,7 +23,7 @@ func DecodeGenerations(body []byte) ([]store.Generation, error) {
 	all := make([]store.Generation, d.Length())
 	for i := range all {
 		all[i] = store.Generation{ID: d.Uint32(), Role: store.Role(d.Bytes(1)[0]), Chunker: d.Text(), Model: d.Text()}
-		all[i].Job = bytes.Clone(d.Bytes(d.Length()))
+		all[i].Job = append([]byte(nil), d.Bytes(d.Length())...)
 		all[i].Created = d.Time()
 	}
 	return all, d.End()
