@@ -1,5 +1,5 @@
 # Two commands do everything on a fresh machine: `make run` and `make test`.
-.PHONY: run test cuda-test cuda-check gpu clients peers bench bench-peers lint build clean help vulncheck cross gorgonia-cuda
+.PHONY: run test cuda-test cuda-check gpu clients postgres peers bench bench-peers lint build clean help vulncheck cross gorgonia-cuda
 
 GO    ?= go
 CACHE ?= $(if $(SLUICE_CACHE),$(SLUICE_CACHE),$(HOME)/.cache/sluice)
@@ -27,9 +27,13 @@ $(CLIENTS)/installed: server/testdata/clients/requirements.txt
 	$(CLIENTS)/bin/pip install --quiet --disable-pip-version-check -r $<
 	touch $@
 
+postgres: ## PostgreSQL's programs, for the tests of store/postgres
+	@store/postgres/install.sh
+
 test: build ## Every test, unit and integration, then the race detector (many minutes)
 	bin/sluice model pull $(MODEL) >/dev/null
 	@$(MAKE) --no-print-directory clients || echo "without Python the published clients are not tested" >&2
+	@$(MAKE) --no-print-directory postgres || echo "without PostgreSQL store/postgres is not tested" >&2
 	$(GO) test -timeout 20m ./...
 	$(GO) test -race -short -timeout 20m $(RACED)
 	@$(MAKE) --no-print-directory cuda-test

@@ -59,6 +59,9 @@ func (v *View) Classes() int { return v.classes.size }
 // Len returns the number of documents, readable or not.
 func (v *View) Len() int { return int(v.present.GetCardinality()) }
 
+// Documents returns a range function over the ordinals of all documents, ascending.
+func (v *View) Documents(yield func(uint32) bool) { v.present.Iterate(yield) }
+
 // WithPolicies returns a View of the same documents under other policies.
 func (v *View) WithPolicies(policies *Policies) *View {
 	next := v.share()

@@ -56,8 +56,8 @@ func (e *Engine) models(s store.Settings) models {
 // Search answers a request. An unknown collection is store.ErrNotFound, a bad
 // request store.ErrInvalid.
 func (e *Engine) Search(ctx context.Context, r Request) (Response, error) {
-	epoch := e.serving.Applied()
-	at, err := e.serving.acquire(r.Principal.Tenant, r.Collection, r.Generation)
+	began := e.now()
+	at, epoch, err := e.serving.acquire(ctx, r.Principal.Tenant, r.Collection, r.Generation)
 	if err != nil {
 		return Response{}, err
 	}
@@ -73,7 +73,7 @@ func (e *Engine) Search(ctx context.Context, r Request) (Response, error) {
 	}
 	q := &query{
 		engine: e, request: r, given: g, plan: plan, at: at, scope: e.scope(r), decider: e.decider(at, r.Principal),
-		last: e.now(), loaded: map[uint32]*store.Content{},
+		last: began, loaded: map[uint32]*store.Content{},
 	}
 	if plan.Codes != "" {
 		q.coder = e.coders.Of(models.codes)
@@ -112,6 +112,9 @@ type query struct {
 
 func (q *query) run(ctx context.Context) (Response, error) {
 	q.response = Response{Strategy: q.plan.Strategy, PlanHash: q.plan.Hash(), Generation: q.at.ID}
+	if q.engine.serving.gate != nil {
+		q.ended("feed")
+	}
 	if err := q.resolve(); err != nil {
 		return Response{}, err
 	}

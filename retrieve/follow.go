@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"sluice/filter"
@@ -56,6 +57,9 @@ func (s *Serving) step(ctx context.Context) error {
 		return err
 	}
 	changes, err := s.store.Changes(ctx, s.applied, changesPerStep)
+	if errors.Is(err, store.ErrFeedTrimmed) {
+		return s.resume(ctx)
+	}
 	if err != nil || len(changes) == 0 {
 		return err
 	}
@@ -89,6 +93,48 @@ func (s *Serving) apply(ctx context.Context, changes []store.Change) error {
 		}
 	}
 	return nil
+}
+
+// resume goes on where the feed no longer has what is missing here: what there
+// is, and what there was, is brought to its present state.
+func (s *Serving) resume(ctx context.Context) error {
+	epoch, err := s.store.Epoch(ctx)
+	if err != nil {
+		return err
+	}
+	s.log.Warn("the feed was forgotten faster than it was followed; all documents are compared", "applied", s.applied, "epoch", epoch)
+	if err := s.applyPolicies(ctx); err != nil {
+		return err
+	}
+	for _, c := range s.collections {
+		ordinals, err := s.ordinals(ctx, c)
+		if err != nil {
+			return err
+		}
+		for part := range slices.Chunk(ordinals, rebuildDocBatch) {
+			if err := s.applyDocuments(ctx, c, part, s.applied); err != nil {
+				return fmt.Errorf("collection %s: %w", c.Name, err)
+			}
+		}
+	}
+	if err := s.openCollections(ctx, epoch); err != nil {
+		return err
+	}
+	s.advance(epoch)
+	return nil
+}
+
+// ordinals are those of the documents that are here or in the store, ascending.
+func (s *Serving) ordinals(ctx context.Context, c *collection) ([]uint32, error) {
+	ordinals := slices.Collect(c.current.view.Documents)
+	for record, err := range s.store.Scan(ctx, c.ID, 0) {
+		if err != nil {
+			return nil, err
+		}
+		ordinals = append(ordinals, record.Ordinal)
+	}
+	slices.Sort(ordinals)
+	return slices.Compact(ordinals), nil
 }
 
 func hasKind(changes []store.Change, kind store.ChangeKind) bool {
@@ -145,7 +191,7 @@ func (s *Serving) checkpoint(ctx context.Context) error {
 		}
 	}
 	s.flushed = s.applied
-	return s.store.Trim(ctx, s.applied)
+	return s.store.Trim(ctx, s.applied-min(s.applied, s.retained))
 }
 
 func (s *Serving) advance(epoch uint64) {
@@ -218,6 +264,7 @@ func (s *Serving) Ready() error {
 func (s *Serving) Close(ctx context.Context) error {
 	s.stop()
 	<-s.done
+	s.gate.close()
 	err := s.checkpoint(ctx)
 	for _, c := range s.collections {
 		c.current.release()

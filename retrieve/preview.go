@@ -65,8 +65,7 @@ type Difference struct {
 // now or then: a user without groups and attributes, a member of one group
 // alone, and, for "public", somebody of the tenant. Nothing is changed.
 func (e *Engine) Preview(ctx context.Context, tenant, collection string, s Supposition, principals []Previewed) (Preview, error) {
-	epoch := e.serving.Applied()
-	at, err := e.serving.acquire(tenant, collection, 0)
+	at, epoch, err := e.serving.acquire(ctx, tenant, collection, 0)
 	if err != nil {
 		return Preview{}, err
 	}

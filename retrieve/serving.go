@@ -49,6 +49,8 @@ type Serving struct {
 	done chan struct{}
 
 	epochsPerFlush uint64
+	gate           *gate  // nil: nobody else writes the store
+	retained       uint64 // epochs of the feed that others may still need
 
 	mu          sync.Mutex
 	collections map[uint32]*collection
@@ -78,15 +80,21 @@ func (c *collection) index() index.Index { return c.indexes[c.Serving().ID] }
 //
 // model is the digest of the embedder: documents embedded by another are
 // ErrOtherModel, since no query vector could be compared with theirs.
-func NewServing(ctx context.Context, st store.Store, model string, open OpenIndex, log *slog.Logger) (*Serving, error) {
-	return newServing(ctx, st, model, open, log, epochsPerFlush)
+func NewServing(ctx context.Context, st store.Store, model string, open OpenIndex, log *slog.Logger, options ...Option) (*Serving, error) {
+	return newServing(ctx, st, model, open, log, epochsPerFlush, options...)
 }
 
-func newServing(ctx context.Context, st store.Store, model string, open OpenIndex, log *slog.Logger, epochsPerFlush uint64) (*Serving, error) {
+// Option changes how a Serving serves.
+type Option func(*Serving)
+
+func newServing(ctx context.Context, st store.Store, model string, open OpenIndex, log *slog.Logger, epochsPerFlush uint64, options ...Option) (*Serving, error) {
 	s := &Serving{
 		store: st, model: model, open: open, log: log, epochsPerFlush: epochsPerFlush,
 		collections: map[uint32]*collection{}, names: map[name]*collection{}, reading: map[uint32]int{},
 		done: make(chan struct{}), moved: make(chan struct{}),
+	}
+	for _, option := range options {
+		option(s)
 	}
 	if err := s.load(ctx); err != nil {
 		return nil, errors.Join(err, s.closeIndexes())

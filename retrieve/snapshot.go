@@ -51,27 +51,31 @@ func (s *Serving) Idle(ctx context.Context, generation uint32) error {
 }
 
 // acquire returns the present snapshot of a collection, or one of another of
-// its generations (0: the serving one); release it. What is unknown is store.ErrNotFound.
-func (s *Serving) acquire(tenant, collection string, generation uint32) (*snapshot, error) {
+// its generations (0: the serving one), which has all changes up to the epoch, and those of a
+// shared store that came before the call; release it. What is unknown is store.ErrNotFound.
+func (s *Serving) acquire(ctx context.Context, tenant, collection string, generation uint32) (at *snapshot, epoch uint64, err error) {
+	if err := s.gate.pass(ctx, s); err != nil {
+		return nil, 0, err
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	c, ok := s.names[name{tenant, collection}]
 	if !ok {
-		return nil, store.ErrNotFound
+		return nil, 0, store.ErrNotFound
 	}
 	if generation == 0 || generation == c.current.ID {
 		c.current.users.Add(1)
-		return c.current, nil
+		return c.current, s.applied, nil
 	}
 	ix, ok := c.indexes[generation]
 	if !ok {
-		return nil, store.ErrNotFound
+		return nil, 0, store.ErrNotFound
 	}
 	reader, err := ix.Reader()
 	if err != nil {
-		return nil, err
+		return nil, 0, err
 	}
-	return s.newSnapshot(c.At(store.Generation{ID: generation}), c.current.view, ix, reader), nil
+	return s.newSnapshot(c.At(store.Generation{ID: generation}), c.current.view, ix, reader), s.applied, nil
 }
 
 // renew publishes the collection's present index with the given view.

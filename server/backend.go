@@ -23,7 +23,8 @@ import (
 //	model.ErrUnknownPrompt                   400
 //	gpu.ErrOverloaded                        429, with the drain time of a gpu.OverloadedError
 //	gpu.ErrDevice, gpu.ErrClosed,
-//	retrieve.ErrBehind, retrieve.ErrStopped  503
+//	store.ErrUnavailable, retrieve.ErrBehind,
+//	retrieve.ErrLagging, retrieve.ErrStopped 503
 //	context.DeadlineExceeded                 504
 //	syscall.ENOSPC                           507
 //

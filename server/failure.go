@@ -64,6 +64,10 @@ func failureOf(err error) *failure {
 		return f
 	case errors.Is(err, retrieve.ErrBehind):
 		return failf(fasthttp.StatusServiceUnavailable, "the write is stored, but searches do not see it yet; send it again later")
+	case errors.Is(err, retrieve.ErrLagging):
+		return failf(fasthttp.StatusServiceUnavailable, "this daemon has not caught up with the store yet; send it again")
+	case errors.Is(err, store.ErrUnavailable):
+		return failf(fasthttp.StatusServiceUnavailable, "the store cannot be reached, so nothing is shown or changed for sure; send it again later")
 	case errors.Is(err, audit.ErrUnwritten):
 		return failf(fasthttp.StatusServiceUnavailable, "the audit log cannot be written, so this is not done; tell the administrator of the daemon")
 	case errors.Is(err, identity.ErrUnauthenticated):

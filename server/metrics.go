@@ -55,6 +55,14 @@ func RegisterPolicyFaults(registry *prometheus.Registry, faults func() (uint64, 
 	}))
 }
 
+// RegisterFeed adds how far the daemon has followed the store.
+func RegisterFeed(registry *prometheus.Registry, applied func() uint64) {
+	registry.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+		Name: "sluice_feed_epoch",
+		Help: "Epoch of the store that searches have reached. Daemons of one database differ by what they lag.",
+	}, func() float64 { return float64(applied()) }))
+}
+
 // RegisterReindexes adds what reindex jobs do, over all collections.
 func RegisterReindexes(registry *prometheus.Registry, totals func() ingest.Totals) {
 	gauge := func(name, help string, value func(ingest.Totals) int) prometheus.Collector {

@@ -1,6 +1,6 @@
 // Package store is the contract for the truth: documents, versions, access,
 // policies and the change feed. Everything else (bitmaps, vectors, postings)
-// is a cache of it. store/pebble is its home for one process.
+// is a cache of it. store/pebble is its home for one process, store/postgres for many.
 package store
 
 import (
@@ -26,6 +26,7 @@ var (
 	ErrClosed         = errors.New("the store is closed")
 	ErrReadOnly       = errors.New("the store is open for reading only")
 	ErrCorrupt        = errors.New("stored data is damaged; run `sluice check` on the data directory and restore it from a backup")
+	ErrUnavailable    = errors.New("the database of the store cannot be reached, or cannot serve now")
 	ErrFailed         = errors.New("the store has stopped after a failed write to disk; make room or repair the disk and restart: nothing acknowledged is lost")
 )
 

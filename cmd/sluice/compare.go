@@ -35,7 +35,7 @@ func compareIndexes(ctx context.Context, data string, report func(string)) (err 
 	owned := map[string]bool{}
 	for _, c := range all {
 		for _, g := range c.Live() {
-			dir := collectionDir(data, c.At(g))
+			dir := collectionDir(indexDir(data), c.At(g))
 			owned[dir] = true
 			if err := compareIndex(ctx, st, c, g, dir, report); err != nil {
 				report(fmt.Sprintf("index: %s is not compared to its end: %v", dir, err))

@@ -35,7 +35,7 @@ func forged(t *testing.T, h *home, change func([]index.Document) []index.Documen
 	}
 	epoch, err := st.Epoch(t.Context())
 	require.NoError(t, err)
-	dir := collectionDir(h.data(), store.Collection{ID: c.ID})
+	dir := collectionDir(indexDir(h.data()), store.Collection{ID: c.ID})
 	require.NoError(t, os.RemoveAll(dir))
 	analyzer, err := text.New(c.Settings.Analyzer)
 	require.NoError(t, err)

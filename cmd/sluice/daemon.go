@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"maps"
 	"net"
@@ -34,7 +35,6 @@ import (
 	"sluice/server/config"
 	"sluice/server/identity"
 	"sluice/store"
-	"sluice/store/pebble"
 )
 
 const closeTimeout = time.Minute
@@ -43,8 +43,11 @@ const closeTimeout = time.Minute
 type daemon struct {
 	config     config.Config
 	log        *slog.Logger
-	store      *pebble.Store
-	audit      *audit.Log // nil: none
+	store      store.Store
+	indexes    string            // directory of the collections' indexes
+	lock       io.Closer         // of the data directory, where the store has none; else nil
+	shared     []retrieve.Option // of a store that other daemons use too
+	audit      *audit.Log        // nil: none
 	embedder   *gpu.Scheduler
 	reranker   gpu.Reranker   // nil: none
 	classifier gpu.Classifier // nil: none
@@ -70,7 +73,7 @@ func (d *daemon) open(ctx context.Context) (err error) {
 		}
 	}()
 	d.registry = prometheus.NewRegistry()
-	if err := d.openStore(); err != nil {
+	if err := d.openStore(ctx); err != nil {
 		return err
 	}
 	if err := d.openAudit(); err != nil {
@@ -85,29 +88,15 @@ func (d *daemon) open(ctx context.Context) (err error) {
 	if err := d.sweepIndexes(ctx); err != nil {
 		return err
 	}
-	if d.serving, err = retrieve.NewServing(ctx, d.store, d.embedder.Info().Digest, d.openIndex, d.log); err != nil {
+	if d.serving, err = retrieve.NewServing(ctx, d.store, d.embedder.Info().Digest, d.openIndex, d.log, d.shared...); err != nil {
 		return err
 	}
 	server.RegisterPolicyFaults(d.registry, d.serving.PolicyFaults)
+	server.RegisterFeed(d.registry, d.serving.Applied)
 	if err := d.openReindexer(ctx); err != nil {
 		return err
 	}
 	return d.openServer(ctx)
-}
-
-func (d *daemon) openStore() (err error) {
-	if err := os.MkdirAll(d.config.Data, 0o750); err != nil {
-		return fmt.Errorf("creating the data directory: %w", err)
-	}
-	warnOfSnapshot(d.config.Data, d.log)
-	d.store, err = pebble.Open(storeDir(d.config.Data), pebble.Options{Logger: d.log})
-	return err
-}
-
-func storeDir(data string) string { return filepath.Join(data, "store") }
-func indexDir(data string) string { return filepath.Join(data, "index") }
-func collectionDir(data string, c store.Collection) string {
-	return filepath.Join(indexDir(data), fmt.Sprintf("c%08x", c.ID))
 }
 
 func (d *daemon) openAudit() (err error) {
@@ -292,7 +281,7 @@ func (f modelFolders) distinct() (dirs []string) {
 // openIndex opens one collection's index. The index is derived: one that is
 // damaged, or made by another model, is removed and built again.
 func (d *daemon) openIndex(c store.Collection, fresh bool) (index.Index, error) {
-	dir := collectionDir(d.config.Data, c)
+	dir := collectionDir(d.indexes, c)
 	analyzer, err := text.New(c.Settings.Analyzer)
 	if err != nil {
 		return nil, err
@@ -413,8 +402,5 @@ func (d *daemon) close() error {
 		errs = append(errs, d.embedder.Close(ctx))
 	}
 	d.audit.Close()
-	if d.store != nil {
-		errs = append(errs, d.store.Close())
-	}
-	return errors.Join(errs...)
+	return errors.Join(append(errs, d.closeStore())...)
 }

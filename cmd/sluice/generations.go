@@ -45,16 +45,16 @@ func (d *daemon) sweepIndexes(ctx context.Context) error {
 	kept := map[string]bool{}
 	for _, c := range all {
 		for _, g := range c.Live() {
-			kept[filepath.Base(collectionDir(d.config.Data, c.At(g)))] = true
+			kept[filepath.Base(collectionDir(d.indexes, c.At(g)))] = true
 		}
 	}
-	entries, err := os.ReadDir(indexDir(d.config.Data))
+	entries, err := os.ReadDir(d.indexes)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
 	for _, entry := range entries {
 		if ours, _ := filepath.Match("c????????", entry.Name()); ours && !kept[entry.Name()] {
-			if err := os.RemoveAll(filepath.Join(indexDir(d.config.Data), entry.Name())); err != nil {
+			if err := os.RemoveAll(filepath.Join(d.indexes, entry.Name())); err != nil {
 				return fmt.Errorf("removing the index of a dropped generation: %w", err)
 			}
 		}

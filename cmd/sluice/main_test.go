@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"sluice/model/hub"
+	"sluice/store/postgres/postgrestest"
 )
 
 // beSluice makes the test binary be the program: the tests run the real thing,
@@ -24,7 +25,7 @@ func TestMain(m *testing.M) {
 	if os.Getenv(beSluice) != "" {
 		main()
 	}
-	os.Exit(m.Run())
+	postgrestest.Main(m)
 }
 
 const (

@@ -188,9 +188,13 @@ func syncDirs(dirs ...string) error {
 func (d *daemon) snapshot(ctx context.Context, name string) (s client.Snapshot, err error) {
 	d.snapshots.Lock()
 	defer d.snapshots.Unlock()
+	st, ok := d.store.(*pebble.Store)
+	if !ok {
+		return s, fmt.Errorf("%w: the store is a database; back it up with its own tools, as pg_dump", store.ErrInvalid)
+	}
 	r := audit.Record{Action: audit.TakeSnapshot, Document: name}
 	err = d.audit.Administrative(ctx, r, internalError, func() (_ uint64, err error) {
-		if s, err = takeSnapshot(ctx, d.store, d.config.Data, client.Snapshot{Name: name, Policies: d.config.Policies}); err != nil {
+		if s, err = takeSnapshot(ctx, st, d.config.Data, client.Snapshot{Name: name, Policies: d.config.Policies}); err != nil {
 			return 0, err
 		}
 		d.log.Info("snapshot made", "name", name, "epoch", s.Epoch)

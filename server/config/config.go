@@ -10,21 +10,23 @@ import (
 // Config is everything the daemon can be told. The doc tags are the reference
 // that `sluice serve --help` and docs/configuration.md print.
 type Config struct {
-	Listen      string   `yaml:"listen" doc:"Address of the API: host:port."`
-	AdminListen string   `yaml:"admin_listen" doc:"Address of /metrics, /debug/pprof, /snapshots (for 'sluice snapshot') and /cache (for 'sluice cache'), without authentication: keep it private. \"off\" turns it off."`
-	Data        string   `yaml:"data" doc:"Directory of the store and the index. One process at a time."`
-	Model       string   `yaml:"model" doc:"Embedding model: a name that 'sluice model pull' knows, or a directory."`
-	Reranker    string   `yaml:"reranker" doc:"Cross-encoder for the rerank calls and the strategy hybrid-rerank: a name that 'sluice model pull' knows, or a directory. Empty: none; the calls say so, and hybrid-rerank answers are marked as degraded."`
-	Classifier  string   `yaml:"classifier" doc:"Sequence classifier for the call /predict: a name that 'sluice model pull' knows, or a directory. Empty: the reranker."`
-	Device      string   `yaml:"device" doc:"What runs the models: cpu; cuda, all NVIDIA GPUs, or some as in cuda:0,1 ('sluice devices' lists them); auto, cuda where there is a GPU, else cpu; or gorgonia, which runs them as expression graphs in f32: an independent check of cpu's vectors, many times as slow."`
-	Precision   string   `yaml:"precision" doc:"Arithmetic of the models: f32, bf16, int8, or auto for the fastest on this CPU that keeps each model's vectors; GPUs have bf16 only. Vectors of different precisions do not mix: what one has embedded, another refuses to serve."`
-	Policies    string   `yaml:"policies" doc:"Directory of Cedar policies (*.cedar) and their schema. Empty: readers alone decide, within the tenant."`
-	Planner     *Planner `yaml:"planner" doc:"A chat model that plans the chunks of collections with the chunker plan/1. Without it rules do. It sees the documents' text; a document that it gives no plan for is not written."`
-	Limits      Limits   `yaml:"limits" doc:"Bounds on what one client can cost."`
-	Auth        Auth     `yaml:"auth" doc:"Who may ask. At least one of jwt and api_keys, unless the daemon runs with --demo."`
-	Demo        Demo     `yaml:"demo" doc:"Named principals for trying things out, chosen by the header X-Sluice-Principal. Refused unless the daemon runs with --demo."`
-	Audit       Audit    `yaml:"audit" doc:"The audit log: who did what, when, at which epoch (docs/formats/audit.md)."`
-	Log         Log      `yaml:"log" doc:"Logging, to standard error."`
+	Listen         string        `yaml:"listen" doc:"Address of the API: host:port."`
+	AdminListen    string        `yaml:"admin_listen" doc:"Address of /metrics, /debug/pprof, /snapshots (for 'sluice snapshot') and /cache (for 'sluice cache'), without authentication: keep it private. \"off\" turns it off."`
+	Data           string        `yaml:"data" doc:"Directory of the index, and of the store unless that is a database. One process at a time."`
+	Store          string        `yaml:"store" doc:"PostgreSQL database that keeps the store, for any number of daemons side by side: postgres://user:password@host/database, with the parameters of libpq, and pool_max_conns (16). The password may come from PGPASSWORD or a passfile instead. Empty: the store is in the data directory, for this process alone."`
+	StoreStaleness time.Duration `yaml:"store_staleness" doc:"How far what is searched may lag behind the database. 0s: not at all; every search waits for all that was acknowledged before it. More spares searches a read of the database: on the other daemons changes of policies, and what a revoked document adds to counts and scores, may then last so much longer; readers and attributes are checked on every result in any case."`
+	Model          string        `yaml:"model" doc:"Embedding model: a name that 'sluice model pull' knows, or a directory."`
+	Reranker       string        `yaml:"reranker" doc:"Cross-encoder for the rerank calls and the strategy hybrid-rerank: a name that 'sluice model pull' knows, or a directory. Empty: none; the calls say so, and hybrid-rerank answers are marked as degraded."`
+	Classifier     string        `yaml:"classifier" doc:"Sequence classifier for the call /predict: a name that 'sluice model pull' knows, or a directory. Empty: the reranker."`
+	Device         string        `yaml:"device" doc:"What runs the models: cpu; cuda, all NVIDIA GPUs, or some as in cuda:0,1 ('sluice devices' lists them); auto, cuda where there is a GPU, else cpu; or gorgonia, which runs them as expression graphs in f32: an independent check of cpu's vectors, many times as slow."`
+	Precision      string        `yaml:"precision" doc:"Arithmetic of the models: f32, bf16, int8, or auto for the fastest on this CPU that keeps each model's vectors; GPUs have bf16 only. Vectors of different precisions do not mix: what one has embedded, another refuses to serve."`
+	Policies       string        `yaml:"policies" doc:"Directory of Cedar policies (*.cedar) and their schema. Empty: readers alone decide, within the tenant."`
+	Planner        *Planner      `yaml:"planner" doc:"A chat model that plans the chunks of collections with the chunker plan/1. Without it rules do. It sees the documents' text; a document that it gives no plan for is not written."`
+	Limits         Limits        `yaml:"limits" doc:"Bounds on what one client can cost."`
+	Auth           Auth          `yaml:"auth" doc:"Who may ask. At least one of jwt and api_keys, unless the daemon runs with --demo."`
+	Demo           Demo          `yaml:"demo" doc:"Named principals for trying things out, chosen by the header X-Sluice-Principal. Refused unless the daemon runs with --demo."`
+	Audit          Audit         `yaml:"audit" doc:"The audit log: who did what, when, at which epoch (docs/formats/audit.md)."`
+	Log            Log           `yaml:"log" doc:"Logging, to standard error."`
 }
 
 // Planner is a chat model behind an OpenAI-compatible API.

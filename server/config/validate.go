@@ -36,6 +36,7 @@ func (c Config) Validate() error {
 		address("listen", c.Listen),
 		c.validateAdmin(),
 		required("data", c.Data),
+		c.validateStore(),
 		required("model", c.Model),
 		c.validateDevice(),
 		c.Limits.validate(),
@@ -53,6 +54,17 @@ func (c Config) validateAdmin() error {
 		return nil
 	}
 	return address("admin_listen", c.AdminListen)
+}
+
+// validateStore repeats nothing of the URL: it may hold a password.
+func (c Config) validateStore() error {
+	if c.StoreStaleness < 0 {
+		return errors.New("store_staleness: must not be negative")
+	}
+	if c.Store == "" || strings.HasPrefix(c.Store, "postgres://") || strings.HasPrefix(c.Store, "postgresql://") {
+		return nil
+	}
+	return errors.New("store: is not a URL that begins with postgres://")
 }
 
 func (c Config) validateDevice() error {

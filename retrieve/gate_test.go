@@ -1,0 +1,222 @@
+package retrieve
+
+import (
+	"context"
+	"log/slog"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+	"github.com/stretchr/testify/require"
+
+	"sluice/store"
+)
+
+// stopped is a store whose feed or epoch cannot be read while told so.
+type stopped struct {
+	store.Store
+	feed, epoch atomic.Pointer[error]
+}
+
+func (s *stopped) Changes(ctx context.Context, after uint64, limit int) ([]store.Change, error) {
+	if err := s.feed.Load(); err != nil {
+		return nil, *err
+	}
+	return s.Store.Changes(ctx, after, limit)
+}
+
+func (s *stopped) Epoch(ctx context.Context) (uint64, error) {
+	if err := s.epoch.Load(); err != nil {
+		return 0, *err
+	}
+	return s.Store.Epoch(ctx)
+}
+
+// neighbour is another daemon on the house's store, with indexes of its own.
+type neighbour struct {
+	*house
+	store *stopped
+}
+
+func (h *house) neighbour(staleness time.Duration) *neighbour {
+	h.t.Helper()
+	own := *h
+	n := &neighbour{house: &own, store: &stopped{Store: h.store}}
+	own.indexFS = vfs.NewMem()
+	var err error
+	own.serving, err = newServing(h.t.Context(), n.store, "bag/1", own.openIndex, slog.New(slog.DiscardHandler), 1, Shared(staleness))
+	require.NoError(h.t, err)
+	own.engine = NewEngine(n.store, own.serving, own.embedder)
+	h.t.Cleanup(func() { require.NoError(h.t, own.serving.Close(context.Background())) })
+	return n
+}
+
+func (n *neighbour) stopFeed(err error) { n.store.feed.Store(&err) }
+
+// ask searches, and returns the keys or why not.
+func (n *neighbour) ask(subject string) ([]string, error) {
+	r, err := n.engine.Search(context.Background(), n.request(person(subject), Sparse, "harbour", 10))
+	return keysOf(r), err
+}
+
+// Nothing begins on a daemon that has not followed, and all does once it has.
+func TestSharedStoreIsFollowedBeforeASearch(t *testing.T) {
+	h := newHouse(t)
+	n := h.neighbour(0)
+	h.write("a", readable("user:me"), "harbour")
+	keys, err := n.ask("me")
+	require.NoError(t, err)
+	require.Equal(t, []string{"a"}, keys, "what another daemon acknowledged is found")
+
+	n.stopFeed(errInjected)
+	h.await(h.setAccess("a", readable("user:other")).Epoch)
+	_, err = n.ask("me")
+	require.ErrorIs(t, err, ErrLagging)
+	_, err = n.engine.Document(t.Context(), person("me"), library, "a")
+	require.ErrorIs(t, err, ErrLagging)
+	_, _, err = n.engine.List(t.Context(), person("me"), library, "", 10)
+	require.ErrorIs(t, err, ErrLagging)
+	_, _, err = n.engine.Explain(t.Context(), person("me"), library, "a")
+	require.ErrorIs(t, err, ErrLagging)
+	_, err = n.engine.Preview(t.Context(), tenant, library, Supposition{}, nil)
+	require.ErrorIs(t, err, ErrLagging)
+
+	n.store.feed.Store(nil)
+	n.recovered()
+	keys, err = n.ask("me")
+	require.NoError(t, err)
+	require.Empty(t, keys)
+	keys, err = n.ask("other")
+	require.NoError(t, err)
+	require.Equal(t, []string{"a"}, keys)
+}
+
+func TestUnknownEpochIsNoPermission(t *testing.T) {
+	h := newHouse(t)
+	n := h.neighbour(0)
+	h.write("a", readable("user:me"), "harbour")
+	gone := error(store.ErrUnavailable)
+	n.store.epoch.Store(&gone)
+	_, err := n.ask("me")
+	require.ErrorIs(t, err, store.ErrUnavailable)
+}
+
+// With a staleness a search needs no read so long after one; the recheck still
+// reads the access rows as they are.
+func TestStaleness(t *testing.T) {
+	h := newHouse(t)
+	n := h.neighbour(time.Hour)
+	h.write("a", readable("user:me"), "harbour")
+	h.write("b", readable("user:me"), "harbour")
+	keys, err := n.ask("me")
+	require.NoError(t, err)
+	require.Equal(t, []string{"a", "b"}, keys)
+	n.stopFeed(errInjected)
+	gone := error(store.ErrUnavailable)
+	n.store.epoch.Store(&gone)
+	h.await(h.setAccess("a", readable("user:other")).Epoch)
+	keys, err = n.ask("me")
+	require.NoError(t, err)
+	require.Equal(t, []string{"b"}, keys)
+}
+
+// One read serves all who came before it began, and nobody who came later.
+func TestEpochReadsAreShared(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var reads atomic.Uint64
+		begin := make(chan struct{})
+		g := &gate{now: time.Now, epoch: func(context.Context) (uint64, error) {
+			n := reads.Add(1)
+			<-begin
+			return n, nil
+		}}
+		var asking sync.WaitGroup
+		ask := func(want uint64) {
+			asking.Go(func() {
+				r, err := g.read(t.Context())
+				if err != nil || r.epoch != want {
+					t.Errorf("the reading %d is answered by %+v, %v", want, r, err)
+				}
+			})
+			synctest.Wait()
+		}
+		ask(1)
+		for range 50 {
+			ask(2)
+		}
+		begin <- struct{}{}
+		synctest.Wait()
+		ask(3)
+		close(begin)
+		asking.Wait()
+		g.close()
+		require.EqualValues(t, 3, reads.Load())
+	})
+}
+
+// A feed that stands still without a failure is waited for, and not for ever.
+func TestWaitForTheFeedEnds(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &Serving{done: make(chan struct{}), moved: make(chan struct{}), applied: 1}
+		g := &gate{now: time.Now, epoch: func(context.Context) (uint64, error) { return 2, nil }}
+		began := time.Now()
+		require.ErrorIs(t, g.pass(t.Context(), s), ErrLagging)
+		require.Equal(t, gateWait, time.Since(began))
+
+		passed := make(chan error)
+		go func() { passed <- g.pass(t.Context(), s) }()
+		synctest.Wait()
+		s.advance(2)
+		require.NoError(t, <-passed)
+
+		ended, cancel := context.WithCancel(t.Context())
+		cancel()
+		require.ErrorIs(t, g.pass(ended, s), context.Canceled)
+		g.close()
+	})
+}
+
+// Where the feed is forgotten before it was followed, all is compared.
+func TestResumeAfterTheFeedWasForgotten(t *testing.T) {
+	h := newHouse(t)
+	n := h.neighbour(0)
+	for _, key := range []string{"stays", "goes", "changes", "hides"} {
+		h.write(key, readable("user:me"), "harbour")
+	}
+	keys, err := n.ask("me")
+	require.NoError(t, err)
+	require.Len(t, keys, 4)
+	n.stopFeed(errInjected)
+	h.remove("goes")
+	h.put("changes", readable("user:me"), "meadow")
+	h.setAccess("hides", readable("user:other"))
+	h.put("new", readable("user:me"), "harbour")
+	h.awaitAll()
+	require.NoError(t, h.store.Trim(t.Context(), h.serving.Applied()))
+	n.store.feed.Store(nil)
+	n.recovered()
+	keys, err = n.ask("me")
+	require.NoError(t, err)
+	require.Equal(t, []string{"stays", "new"}, keys)
+	r, err := n.engine.Search(t.Context(), n.request(person("me"), Sparse, "harbour meadow", 10))
+	require.NoError(t, err)
+	require.Equal(t, bytesOf(t, h.search(person("me"), Sparse, "harbour meadow", 10)), bytesOf(t, r))
+}
+
+// A checkpoint of one daemon leaves the feed to the others.
+func TestSharedFeedIsKept(t *testing.T) {
+	h := newHouse(t)
+	n := h.neighbour(0)
+	for range 3 {
+		r := h.write("a", readable("user:me"), "harbour")
+		n.await(r.Epoch)
+		r = h.setAccess("a", readable("user:you"))
+		n.await(r.Epoch)
+	}
+	changes, err := h.store.Changes(t.Context(), 0, 1000)
+	require.NoError(t, err)
+	require.EqualValues(t, 1, changes[0].Epoch)
+}

@@ -1,0 +1,172 @@
+package postgres
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"math"
+	"sync"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"sluice/store"
+)
+
+const (
+	// channel is notified by every write. It only hints: all databases' schemas
+	// share it, and notifications may be lost.
+	channel = "sluice"
+	// pollEach is how often a wait looks without a hint.
+	pollEach = time.Second
+	// listenAgain is how long to wait before listening again after a failure.
+	listenAgain = time.Second
+)
+
+// hints wake those who wait for a change.
+type hints struct {
+	mu    sync.Mutex
+	given chan struct{} // closed when there is a hint
+	seen  uint64        // the greatest epoch that was read
+}
+
+func (h *hints) next() <-chan struct{} {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.given
+}
+
+func (h *hints) give() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.wake()
+}
+
+func (h *hints) wake() {
+	close(h.given)
+	h.given = make(chan struct{})
+}
+
+// read remembers an epoch, which is a hint if it is new.
+func (h *hints) read(epoch uint64) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if epoch > h.seen {
+		h.seen = epoch
+		h.wake()
+	}
+}
+
+// listen takes notifications for hints until ctx ends.
+func (s *Store) listen(ctx context.Context, config *pgx.ConnConfig) {
+	for level := slog.LevelWarn; ; level = slog.LevelDebug { // an outage is told of once
+		err := s.hear(ctx, config)
+		if ctx.Err() != nil {
+			return
+		}
+		s.log.Log(ctx, level, "listening to the database failed; changes are polled for", "error", err)
+		pause(ctx, listenAgain)
+	}
+}
+
+func (s *Store) hear(ctx context.Context, config *pgx.ConnConfig) error {
+	conn, err := pgx.ConnectConfig(ctx, config)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = conn.Close(context.WithoutCancel(ctx)) }()
+	if _, err := conn.Exec(ctx, "listen "+channel); err != nil {
+		return err
+	}
+	for {
+		s.hints.give()
+		if _, err := conn.WaitForNotification(ctx); err != nil {
+			return err
+		}
+	}
+}
+
+func pause(ctx context.Context, d time.Duration) {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-ctx.Done():
+	}
+}
+
+// Epoch reads the present epoch.
+func (s *Store) Epoch(ctx context.Context) (epoch uint64, err error) {
+	err = s.call(ctx, func(ctx context.Context) error {
+		return s.pool.QueryRow(ctx, "select epoch from meta").Scan(&epoch)
+	})
+	if err == nil {
+		s.hints.read(epoch)
+	}
+	return epoch, err
+}
+
+// WaitChange asks for the epoch after each hint, and every second without one.
+func (s *Store) WaitChange(ctx context.Context, after uint64) error {
+	for {
+		hint := s.hints.next()
+		epoch, err := s.Epoch(ctx)
+		if err != nil || epoch > after {
+			return err
+		}
+		timer := time.NewTimer(pollEach)
+		select {
+		case <-hint:
+		case <-timer.C:
+		case <-s.ending:
+			err = store.ErrClosed
+		case <-ctx.Done():
+			err = ctx.Err()
+		}
+		timer.Stop()
+		if err != nil {
+			return err
+		}
+	}
+}
+
+// Changes returns changes after an epoch. How far the feed is trimmed is read
+// after them: what was forgotten meanwhile is noticed.
+func (s *Store) Changes(ctx context.Context, after uint64, limit int) (changes []store.Change, err error) {
+	if limit <= 0 {
+		return nil, fmt.Errorf("%w: a limit of %d changes", store.ErrInvalid, limit)
+	}
+	batch := &pgx.Batch{}
+	batch.Queue("select epoch, kind, collection, ordinal from changes where epoch > $1 order by epoch limit $2", bigint(after), limit).
+		Query(func(rows pgx.Rows) (err error) {
+			changes, err = pgx.CollectRows(rows, pgx.RowToStructByPos[store.Change])
+			return err
+		})
+	batch.Queue("select trimmed from meta").QueryRow(func(row pgx.Row) error {
+		var trimmed uint64
+		if err := row.Scan(&trimmed); err != nil || after >= trimmed {
+			return err
+		}
+		return fmt.Errorf("%w: asked for what follows epoch %d, kept is what follows %d", store.ErrFeedTrimmed, after, trimmed)
+	})
+	err = s.call(ctx, func(ctx context.Context) error { return s.pool.SendBatch(ctx, batch).Close() })
+	if err != nil {
+		return nil, err
+	}
+	return changes, nil
+}
+
+// Trim forgets changes. What it has announced is forgotten even if it ends
+// before it has removed them: the next one does.
+func (s *Store) Trim(ctx context.Context, upTo uint64) error {
+	return s.call(ctx, func(ctx context.Context) error {
+		_, err := s.pool.Exec(ctx, "update meta set trimmed = least(epoch, $1) where trimmed < least(epoch, $1)", bigint(upTo))
+		if err == nil {
+			_, err = s.pool.Exec(ctx, "delete from changes where epoch <= (select trimmed from meta)")
+		}
+		return err
+	})
+}
+
+// bigint is the number as a column can hold it; no epoch is beyond.
+func bigint(n uint64) int64 { return int64(min(n, math.MaxInt64)) }

@@ -1,0 +1,256 @@
+package postgres
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/jackc/pgx/v5"
+
+	"sluice/store"
+	"sluice/store/encode"
+)
+
+func readCollection(ctx context.Context, q querier, id uint32, suffix string) (store.Collection, error) {
+	rows, err := q.Query(ctx, selectCollections+" where id = $1"+suffix, id)
+	if err != nil {
+		return store.Collection{}, err
+	}
+	c, err := one(rows, scanCollection)
+	if err != nil {
+		return c, fmt.Errorf("collection %d: %w", id, err)
+	}
+	return c, nil
+}
+
+func (s *Store) collectionByID(ctx context.Context, id uint32) (c store.Collection, err error) {
+	err = s.call(ctx, func(ctx context.Context) (err error) {
+		c, err = readCollection(ctx, s.pool, id, "")
+		return err
+	})
+	return c, err
+}
+
+// lock returns the collection and keeps others from writing to it.
+func (t *txn) lock(collection uint32) (store.Collection, error) {
+	return readCollection(t.ctx, t.tx, collection, " for no key update")
+}
+
+// live locks a collection and returns its generations, the serving one first.
+func (t *txn) live(collection uint32) ([]store.Generation, error) {
+	c, err := t.lock(collection)
+	return c.Live(), err
+}
+
+func numbersOf(generations []store.Generation) (numbers []uint32) {
+	for _, g := range generations {
+		numbers = append(numbers, g.ID)
+	}
+	return numbers
+}
+
+// SetGenerations runs change outside of the transaction, which only makes sure
+// that the generations are still those that change was given.
+func (s *Store) SetGenerations(ctx context.Context, collection uint32, change func([]store.Generation) ([]store.Generation, error)) (store.Collection, error) {
+	for {
+		c, err := s.collectionByID(ctx, collection)
+		if err != nil {
+			return store.Collection{}, err
+		}
+		next, err := change(slices.Clone(c.Live()))
+		if err == nil {
+			err = store.CheckGenerations(c.Live(), next)
+		}
+		if err != nil {
+			return store.Collection{}, err
+		}
+		changed := c
+		err = s.write(ctx, func(t *txn) (err error) {
+			changed.Generations, err = t.setGenerations(c, slices.Clone(next))
+			return err
+		})
+		if !errors.Is(err, errConflict) {
+			return changed, err
+		}
+	}
+}
+
+func (t *txn) setGenerations(c store.Collection, next []store.Generation) ([]store.Generation, error) {
+	present, err := t.lock(c.ID)
+	if err != nil {
+		return nil, err
+	}
+	if !bytes.Equal(encode.Generations(present.Generations), encode.Generations(c.Generations)) {
+		return nil, errConflict
+	}
+	for _, g := range c.Live() {
+		if !slices.ContainsFunc(next, func(n store.Generation) bool { return n.ID == g.ID }) {
+			err = errors.Join(err, t.removeGeneration(c.ID, g.ID))
+		}
+	}
+	for i := range next {
+		if next[i].ID == 0 {
+			err = errors.Join(err, t.newGeneration(&next[i]))
+		}
+	}
+	if err != nil {
+		return nil, err
+	}
+	slices.SortFunc(next, func(a, b store.Generation) int { return cmp.Compare(a.Role, b.Role) })
+	if err := t.exec("update collections set generations = $2 where id = $1", c.ID, encode.Generations(next)); err != nil {
+		return nil, err
+	}
+	_, err = t.change(store.GenerationsChanged, c.ID, 0)
+	return next, err
+}
+
+// newGeneration gives a generation its number and time.
+func (t *txn) newGeneration(g *store.Generation) error {
+	g.Created = now()
+	if err := t.row("update meta set last_collection = last_collection + 1 returning last_collection").Scan(&g.ID); err != nil {
+		return err
+	}
+	return t.exec("insert into counters (id) values ($1)", g.ID)
+}
+
+// removeGeneration leaves the counters of the collection's first generation:
+// they are the collection's too.
+func (t *txn) removeGeneration(collection, id uint32) error {
+	batch := &pgx.Batch{}
+	for _, table := range []string{"documents", "contents", "codes"} {
+		batch.Queue("delete from "+table+" where collection = $1", id)
+	}
+	if id != collection {
+		batch.Queue("delete from counters where id = $1", id)
+	}
+	return t.tx.SendBatch(t.ctx, batch).Close()
+}
+
+// checkFor reports a version that was prepared for other generations than live.
+func checkFor(collection uint32, live []store.Generation, v prepared) error {
+	if v.Version.Generation != live[0].ID && (v.Version.Generation != 0 || len(live) > 1 || live[0].ID != collection) {
+		return store.ErrGenerations
+	}
+	return v.encoded.checkKind(live[0])
+}
+
+// checkKind reports a build by another chunker or model than the generation's.
+func (b encoded) checkKind(g store.Generation) error {
+	if g.Chunker != "" && g.Chunker != b.Chunker || g.Model != "" && g.Model != b.Model {
+		return fmt.Errorf("%w: generation %d takes chunks of %s and vectors of %s, not of %s and %s", store.ErrInvalid, g.ID, g.Chunker, g.Model, b.Chunker, b.Model)
+	}
+	return nil
+}
+
+// buildFor returns the version's build for a generation beside the serving one.
+func buildFor(g store.Generation, v prepared) (encoded, error) {
+	i := slices.IndexFunc(v.builds, func(b encoded) bool { return b.Generation == g.ID })
+	if i < 0 {
+		return encoded{}, store.ErrGenerations
+	}
+	return v.builds[i], v.builds[i].checkKind(g)
+}
+
+// Build adds a document to the building generation.
+func (s *Store) Build(ctx context.Context, collection uint32, of store.Record, b store.Build) (built bool, err error) {
+	content, err := s.Content(ctx, of.Collection, of.Ordinal, false)
+	if errors.Is(err, store.ErrNotFound) {
+		return false, nil
+	}
+	if err != nil || !sameVersion(content.Record, of) {
+		return false, err
+	}
+	if err := b.Validate(len(content.Text)); err != nil {
+		return false, err
+	}
+	e := s.encode(content.Text, b)
+	err = s.write(ctx, func(t *txn) (err error) {
+		built, err = t.build(collection, of, e)
+		return err
+	})
+	return built && err == nil, err
+}
+
+// sameVersion reports whether two records are of one version of one document.
+func sameVersion(a, b store.Record) bool {
+	return a.Identity == b.Identity && a.Version == b.Version && a.Ordinal == b.Ordinal
+}
+
+func (t *txn) build(collection uint32, of store.Record, b encoded) (bool, error) {
+	live, err := t.live(collection)
+	if err != nil {
+		return false, err
+	}
+	i := slices.IndexFunc(live, func(g store.Generation) bool { return g.ID == b.Generation && g.Role == store.Building })
+	if i < 0 {
+		return false, store.ErrGenerations
+	}
+	if err := b.checkKind(live[i]); err != nil {
+		return false, err
+	}
+	serving, err := t.lookup(live[0].ID, of.Key)
+	if errors.Is(err, store.ErrNotFound) || err == nil && !sameVersion(serving, of) {
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	r, err := t.replace(serving, b, nil)
+	if err == nil {
+		err = t.exec(`insert into contents select $2, ordinal, kind, part, body from contents
+			where collection = $1 and ordinal = $3 and kind = $4`, serving.Collection, r.Collection, r.Ordinal, kindParsed)
+	}
+	if err == nil {
+		_, err = t.put(collection, []store.Record{r})
+	}
+	return err == nil, err
+}
+
+// SetQueries keeps a query set.
+func (s *Store) SetQueries(ctx context.Context, collection uint32, queries []byte) error {
+	return s.write(ctx, func(t *txn) error {
+		if _, err := t.lock(collection); err != nil {
+			return err
+		}
+		return t.exec("update collections set queries = $2 where id = $1", collection, queries)
+	})
+}
+
+// Queries returns the query set.
+func (s *Store) Queries(ctx context.Context, collection uint32) (queries []byte, err error) {
+	err = s.call(ctx, func(ctx context.Context) error {
+		rows, err := s.pool.Query(ctx, "select queries from collections where id = $1", collection)
+		if err == nil {
+			queries, err = one(rows, pgx.RowTo[[]byte])
+		}
+		return err
+	})
+	return queries, err
+}
+
+// Parsed returns what a version brought for other chunkers.
+func (s *Store) Parsed(ctx context.Context, generation, ordinal uint32) (parsed []byte, err error) {
+	err = s.call(ctx, func(ctx context.Context) error {
+		rows, err := s.pool.Query(ctx, `select c.body from documents d left join contents c
+			on c.collection = d.collection and c.ordinal = d.ordinal and c.kind = $3
+			where d.collection = $1 and d.ordinal = $2 order by c.part`, generation, ordinal, kindParsed)
+		if err != nil {
+			return err
+		}
+		parts, err := pgx.CollectRows(rows, pgx.RowTo[[]byte])
+		if err != nil {
+			return err
+		}
+		if len(parts) == 0 {
+			return store.ErrNotFound
+		}
+		if parts[0] != nil {
+			parsed, err = s.codec.Inflate(bytes.Join(parts, nil))
+		}
+		return err
+	})
+	return parsed, err
+}

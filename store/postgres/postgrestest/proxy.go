@@ -1,0 +1,127 @@
+//go:build unix
+
+package postgrestest
+
+import (
+	"net"
+	"net/url"
+	"sync"
+	"testing"
+
+	"github.com/jackc/pgx/v5/pgconn"
+)
+
+// Proxy forwards connections to the server of a URL, until told otherwise.
+type Proxy struct {
+	URL string // of the same database, through the proxy
+
+	listener       net.Listener
+	network, there string
+
+	mu     sync.Mutex
+	flows  sync.Cond // signalled when silent changes
+	silent bool
+	open   map[net.Conn]bool // nil: none is taken
+}
+
+// NewProxy starts one on a loopback port.
+func NewProxy(t testing.TB, address string) *Proxy {
+	t.Helper()
+	config, err := pgconn.ParseConfig(address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := &Proxy{open: map[net.Conn]bool{}}
+	p.flows.L = &p.mu
+	p.network, p.there = pgconn.NetworkAddress(config.Host, config.Port)
+	if p.listener, err = net.Listen("tcp", "127.0.0.1:0"); err != nil {
+		t.Fatal(err)
+	}
+	u, err := url.Parse(address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	query := u.Query()
+	query.Del("host")
+	query.Set("sslmode", "disable")
+	u.Host, u.RawQuery = p.listener.Addr().String(), query.Encode()
+	p.URL = u.String()
+	go p.accept()
+	t.Cleanup(func() {
+		_ = p.listener.Close()
+		p.Cut()
+	})
+	return p
+}
+
+// Silence makes the proxy take everything and pass nothing on; false ends it.
+func (p *Proxy) Silence(silent bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.silent = silent
+	p.flows.Broadcast()
+}
+
+// Cut ends all connections and takes no new ones.
+func (p *Proxy) Cut() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for c := range p.open {
+		_ = c.Close()
+	}
+	p.open, p.silent = nil, false
+	p.flows.Broadcast()
+}
+
+// Mend takes connections again.
+func (p *Proxy) Mend() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.open = map[net.Conn]bool{}
+}
+
+func (p *Proxy) accept() {
+	for {
+		here, err := p.listener.Accept()
+		if err != nil {
+			return
+		}
+		there, err := net.Dial(p.network, p.there)
+		if err != nil || !p.keep(here, there) {
+			_ = here.Close()
+			continue
+		}
+		go p.pass(here, there)
+		go p.pass(there, here)
+	}
+}
+
+func (p *Proxy) keep(pair ...net.Conn) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, c := range pair {
+		if p.open == nil {
+			_ = c.Close()
+			continue
+		}
+		p.open[c] = true
+	}
+	return p.open != nil
+}
+
+// pass copies until one of the connections ends, and then ends the other.
+func (p *Proxy) pass(from, to net.Conn) {
+	defer to.Close()
+	buffer := make([]byte, 32<<10)
+	for {
+		n, err := from.Read(buffer)
+		p.mu.Lock()
+		for p.silent {
+			p.flows.Wait()
+		}
+		p.mu.Unlock()
+		if _, failed := to.Write(buffer[:n]); err != nil || failed != nil {
+			return
+		}
+	}
+}

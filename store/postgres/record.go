@@ -1,0 +1,61 @@
+package postgres
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"sluice/store"
+	"sluice/store/encode"
+)
+
+// recordColumns are those of documents, as recordRow takes them.
+const recordColumns = "collection, ordinal, key, version, title, format, chunker, model, identity, first_row, rows, coded, access, epoch, updated"
+
+// recordRow is a row of documents.
+type recordRow struct {
+	record                             store.Record
+	key, title, format, chunker, model []byte
+	identity, access                   []byte
+	updated                            int64 // microseconds since 1970
+}
+
+// targets are where a row is scanned to.
+func (r *recordRow) targets() []any {
+	return []any{
+		&r.record.Collection, &r.record.Ordinal, &r.key, &r.record.Version, &r.title, &r.format, &r.chunker, &r.model,
+		&r.identity, &r.record.FirstRow, &r.record.Rows, &r.record.Coded, &r.access, &r.record.Epoch, &r.updated,
+	}
+}
+
+func (r *recordRow) decode() (store.Record, error) {
+	out := r.record
+	out.Key, out.Title, out.Format, out.Chunker, out.Model = string(r.key), string(r.title), string(r.format), string(r.chunker), string(r.model)
+	out.Updated = time.UnixMicro(r.updated).UTC()
+	if copy(out.Identity[:], r.identity) != len(out.Identity) {
+		return store.Record{}, fmt.Errorf("%w: the identity of document %d of collection %d has %d bytes", store.ErrCorrupt, out.Ordinal, out.Collection, len(r.identity))
+	}
+	d := encode.Decoder{Body: r.access}
+	out.Access = d.Access()
+	if err := d.End(); err != nil {
+		return store.Record{}, fmt.Errorf("the access row of document %d of collection %d: %w", out.Ordinal, out.Collection, err)
+	}
+	return out, nil
+}
+
+func scanRecord(row pgx.CollectableRow) (store.Record, error) {
+	var r recordRow
+	if err := row.Scan(r.targets()...); err != nil {
+		return store.Record{}, err
+	}
+	return r.decode()
+}
+
+// values are the columns of a record, in the order of recordColumns.
+func values(r store.Record) []any {
+	return []any{
+		r.Collection, r.Ordinal, []byte(r.Key), r.Version, []byte(r.Title), []byte(r.Format), []byte(r.Chunker), []byte(r.Model),
+		r.Identity[:], r.FirstRow, r.Rows, r.Coded, encode.AppendAccess(nil, r.Access), r.Epoch, r.Updated.UnixMicro(),
+	}
+}
