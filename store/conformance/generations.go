@@ -157,6 +157,7 @@ func testGenerations(t *testing.T, f *fixture) {
 	c = f.reshape(id, rolledBack)
 	require.Equal(t, id, c.Serving().ID)
 	c = f.reshape(id, rolledBack)
+	require.Equal(t, building.ID, c.Serving().ID, "rolled back once more")
 	c = f.reshape(id, servingOnly)
 	require.Len(t, c.Generations, 1)
 	require.Empty(t, f.scan(id, 0), "dropped with all that it held")
