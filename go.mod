@@ -40,8 +40,8 @@ require (
 
 require (
 	github.com/jolestar/go-commons-pool/v2 v2.1.2 // indirect
-	github.com/klippa-app/go-pdfium v1.21.4 // indirect
-	github.com/tetratelabs/wazero v1.12.0 // indirect
+	github.com/klippa-app/go-pdfium v1.21.4
+	github.com/tetratelabs/wazero v1.12.0
 )
 
 require (
