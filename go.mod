@@ -42,9 +42,13 @@ require (
 	pgregory.net/rapid v1.3.0
 )
 
-require github.com/santhosh-tekuri/jsonschema/v6 v6.0.1 // indirect
+require github.com/santhosh-tekuri/jsonschema/v6 v6.0.1
 
-require github.com/jolestar/go-commons-pool/v2 v2.1.2 // indirect
+require (
+	github.com/jolestar/go-commons-pool/v2 v2.1.2 // indirect
+	github.com/klippa-app/go-pdfium v1.21.4
+	github.com/tetratelabs/wazero v1.12.0
+)
 
 require (
 	github.com/BurntSushi/toml v1.4.1-0.20240526193622-a339e1f7089c // indirect
