@@ -242,13 +242,22 @@ func (ix *Index) Flush(ctx context.Context) error {
 
 // Reader returns the present state.
 func (ix *Index) Reader() (index.Reader, error) {
+	r, err := ix.Snapshot()
+	if err != nil {
+		return nil, err
+	}
+	return r, nil
+}
+
+// Snapshot is Reader for who also asks what rows there are.
+func (ix *Index) Snapshot() (*Reader, error) {
 	ix.mu.Lock()
 	defer ix.mu.Unlock()
 	if ix.current == nil {
 		return nil, index.ErrClosed
 	}
 	ix.current.acquire()
-	return &reader{state: ix.current, dims: ix.options.Dimensions, space: ix.space, analyzer: ix.options.Analyzer, memory: &ix.memory}, nil
+	return &Reader{state: ix.current, dims: ix.options.Dimensions, space: ix.space, analyzer: ix.options.Analyzer, memory: &ix.memory}, nil
 }
 
 // publish makes parts the present state. The caller holds the lock.

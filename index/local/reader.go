@@ -14,8 +14,8 @@ import (
 // scanStep is how many rows are scored between two looks at the context.
 const scanStep = 4096
 
-// reader answers queries over one snapshot.
-type reader struct {
+// Reader answers queries over one snapshot.
+type Reader struct {
 	state    *snapshot
 	dims     int
 	space    *ivf.Space
@@ -25,7 +25,7 @@ type reader struct {
 }
 
 // Close lets go of the snapshot, once. Queries under way finish first.
-func (r *reader) Close() {
+func (r *Reader) Close() {
 	if !r.closed.Swap(true) {
 		r.state.release()
 	}
@@ -35,14 +35,14 @@ func (r *reader) Close() {
 const mostBuiltKept = 1 << 20
 
 // begin holds the snapshot for one query; end lets go.
-func (r *reader) begin() (*scratch, error) {
+func (r *Reader) begin() (*scratch, error) {
 	if r.closed.Load() || !r.state.acquire() {
 		return nil, index.ErrClosed
 	}
 	return r.memory.Get().(*scratch), nil
 }
 
-func (r *reader) end(s *scratch) {
+func (r *Reader) end(s *scratch) {
 	if cap(s.lexical.built) > mostBuiltKept {
 		s.lexical.built = nil
 	}
@@ -52,7 +52,7 @@ func (r *reader) end(s *scratch) {
 
 // Dense scores allowed rows: those of a large segment that its lists hold near
 // the vector, of others all.
-func (r *reader) Dense(ctx context.Context, allowed filter.Set, vector []float32, k int) ([]index.Hit, error) {
+func (r *Reader) Dense(ctx context.Context, allowed filter.Set, vector []float32, k int) ([]index.Hit, error) {
 	if err := checkVector(vector, r.dims); err != nil {
 		return nil, err
 	}
