@@ -53,7 +53,7 @@ func (r *Reader) end(s *scratch) {
 // Dense scores allowed rows: those of a large segment that its lists hold near
 // the vector, of others all.
 func (r *Reader) Dense(ctx context.Context, allowed filter.Set, vector []float32, k int) ([]index.Hit, error) {
-	if err := checkVector(vector, r.dims); err != nil {
+	if err := index.CheckVector(vector, r.dims); err != nil {
 		return nil, err
 	}
 	memory, err := r.begin()

@@ -8,15 +8,30 @@ import (
 // Documents calls visit with every live document that is allowed and has rows,
 // until it returns false. The rows are ascending, and visit's until it returns.
 func (r *Reader) Documents(allowed filter.Set, visit func(ordinal uint32, rows []uint32) bool) error {
+	return r.documents(visit, func(s *segment, each func(document) bool) { s.eachShared(allowed, each) })
+}
+
+// AllDocuments is Documents without a Set.
+func (r *Reader) AllDocuments(visit func(ordinal uint32, rows []uint32) bool) error {
+	return r.documents(visit, func(s *segment, each func(document) bool) {
+		for d := range s.documents() {
+			if !each(s.document(d)) {
+				return
+			}
+		}
+	})
+}
+
+func (r *Reader) documents(visit func(ordinal uint32, rows []uint32) bool, of func(*segment, func(document) bool)) error {
 	memory, err := r.begin()
 	if err != nil {
 		return err
 	}
 	defer r.end(memory)
 	var rows []uint32
+	more := true
 	for _, p := range r.state.parts {
-		more := true
-		p.seg.eachShared(allowed, func(d document) bool {
+		of(p.seg, func(d document) bool {
 			if p.isDeleted(d.ordinal) {
 				return true
 			}
