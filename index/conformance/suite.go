@@ -46,7 +46,10 @@ func Run(t *testing.T, open Open) {
 		{"Cancelled", testCancelled},
 		{"Closed", testClosed},
 	} {
-		t.Run(test.name, func(t *testing.T) { test.run(t, open) })
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			test.run(t, open)
+		})
 	}
 }
 

@@ -185,7 +185,7 @@ func (ix *Index) loadShard(ctx context.Context, i int, s *shard, live *local.Rea
 		}
 	}
 	s.classes = edit.classes
-	ix.discard(0, i, dead)
+	ix.discard(garbage{shard: i, rows: dead})
 	return n, err
 }
 
@@ -274,7 +274,7 @@ func (ix *Index) commit(change []shardChange) error {
 	}
 	ix.publish(snapshot)
 	for i, c := range change {
-		ix.discard(last, i, c.replaced)
+		ix.discard(garbage{last, ix.epoch, i, c.replaced})
 	}
 	ix.wakeSweeper()
 	return nil
@@ -312,7 +312,11 @@ func (ix *Index) Flush(ctx context.Context) error {
 		return fmt.Errorf("flushing index %s: %w", ix.options.Name, err)
 	}
 	defer ix.unlock()
-	return ix.postings.Flush(ctx)
+	if err := ix.postings.Flush(ctx); err != nil {
+		return err
+	}
+	ix.wakeSweeper()
+	return nil
 }
 
 // Reader returns the present state.

@@ -43,8 +43,11 @@ func (r *reader) Dense(ctx context.Context, allowed filter.Set, vector []float32
 		return nil, ctx.Err()
 	}
 	p, err := r.state.plan(allowed)
-	if err != nil || p.rows == 0 {
+	if err != nil {
 		return nil, err
+	}
+	if p.rows == 0 {
+		return nil, ctx.Err()
 	}
 	s := search{state: r.state, allowed: allowed, vector: vector, k: min(k, p.rows), partial: r.options.Partial}
 	return s.run(ctx, p)

@@ -9,21 +9,23 @@ import (
 
 const sweepRetry = 5 * time.Second
 
-// garbage are rows that no state after one needs.
+// garbage are rows that a batch has replaced. They are needed by the states
+// before it, and, until it is durable, by who opens the index anew.
 type garbage struct {
 	last  uint64 // state that needs them
+	epoch uint64 // of the batch
 	shard int
 	rows  []uint32
 }
 
-// discard has rows deleted once no state up to last is open.
-func (ix *Index) discard(last uint64, shard int, rows []uint32) {
-	if len(rows) == 0 {
+// discard has rows deleted when nobody needs them.
+func (ix *Index) discard(g garbage) {
+	if len(g.rows) == 0 {
 		return
 	}
 	ix.mu.Lock()
 	defer ix.mu.Unlock()
-	ix.garbage = append(ix.garbage, garbage{last, shard, rows})
+	ix.garbage = append(ix.garbage, g)
 }
 
 func (ix *Index) released(number uint64) {
@@ -74,14 +76,14 @@ func (ix *Index) sweep(ctx context.Context) error {
 			continue
 		}
 		if err := ix.shards[i].delete(ctx, rows); err != nil {
-			ix.discard(0, i, rows)
+			ix.discard(garbage{shard: i, rows: rows})
 			errs = append(errs, err)
 		}
 	}
 	return errors.Join(errs...)
 }
 
-// takeGarbage returns the rows, by shard, that no open state needs.
+// takeGarbage returns the rows, by shard, that nobody needs any more.
 func (ix *Index) takeGarbage() [][]uint32 {
 	ix.mu.Lock()
 	defer ix.mu.Unlock()
@@ -91,7 +93,7 @@ func (ix *Index) takeGarbage() [][]uint32 {
 	}
 	rows := make([][]uint32, len(ix.shards))
 	ix.garbage = slices.DeleteFunc(ix.garbage, func(g garbage) bool {
-		if g.last >= oldest {
+		if g.last >= oldest || g.epoch > ix.postings.Applied() {
 			return false
 		}
 		rows[g.shard] = append(rows[g.shard], g.rows...)
