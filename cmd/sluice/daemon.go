@@ -24,6 +24,7 @@ import (
 	"sluice/gpu/graph"
 	"sluice/index"
 	"sluice/index/local"
+	"sluice/index/milvus"
 	"sluice/index/text"
 	"sluice/ingest"
 	"sluice/retrieve"
@@ -46,6 +47,7 @@ type daemon struct {
 	embedder   *gpu.Scheduler
 	reranker   gpu.Reranker   // nil: none
 	classifier gpu.Classifier // nil: none
+	milvus     []*milvus.Cluster
 	serving    *retrieve.Serving
 	server     *server.Server
 	registry   *prometheus.Registry
@@ -74,6 +76,9 @@ func (d *daemon) open(ctx context.Context) (err error) {
 		return err
 	}
 	if err := d.openModels(ctx); err != nil {
+		return err
+	}
+	if err := d.connectMilvus(ctx); err != nil {
 		return err
 	}
 	if d.serving, err = retrieve.NewServing(ctx, d.store, d.embedder.Info().Digest, d.openIndex, d.log); err != nil {
@@ -273,6 +278,9 @@ func (f modelFolders) distinct() (dirs []string) {
 // openIndex opens one collection's index. The index is derived: one that is
 // damaged, or made by another model, is removed and built again.
 func (d *daemon) openIndex(c store.Collection, fresh bool) (index.Index, error) {
+	if len(d.milvus) > 0 {
+		return d.openOnMilvus(c, fresh)
+	}
 	dir := collectionDir(d.config.Data, c)
 	analyzer, err := text.New(c.Settings.Analyzer)
 	if err != nil {
@@ -308,6 +316,7 @@ func (d *daemon) openServer(ctx context.Context) error {
 			reranker:   d.reranker,
 			classifier: d.classifier,
 			serving:    d.serving,
+			milvus:     d.milvus,
 		},
 		Identities: identities, Limits: d.config.Limits, Demo: d.config.Demo.Enabled,
 		Audit: d.audit, Log: d.log, Registry: d.registry, Version: commit,
@@ -346,6 +355,9 @@ func (d *daemon) close() error {
 	}
 	if d.embedder != nil {
 		errs = append(errs, d.embedder.Close(ctx))
+	}
+	for _, c := range d.milvus {
+		errs = append(errs, c.Close())
 	}
 	d.audit.Close()
 	if d.store != nil {

@@ -98,8 +98,8 @@ func (c *Cluster) Close() error {
 	return errors.Join(errs...)
 }
 
-// Address is host:port.
-func (c *Cluster) Address() string { return c.address }
+// Version is what the server says of itself: major.minor.
+func (c *Cluster) Version() string { return fmt.Sprintf("%d.%d", c.version[0], c.version[1]) }
 
 // Ready reports why searches of the cluster fail at present, or nil.
 func (c *Cluster) Ready() error {

@@ -10,20 +10,22 @@ import (
 // Config is everything the daemon can be told. The doc tags are the reference
 // that `sluice serve --help` and docs/configuration.md print.
 type Config struct {
-	Listen      string `yaml:"listen" doc:"Address of the API: host:port."`
-	AdminListen string `yaml:"admin_listen" doc:"Address of /metrics, /debug/pprof and /snapshots (for 'sluice snapshot'), without authentication: keep it private. \"off\" turns it off."`
-	Data        string `yaml:"data" doc:"Directory of the store and the index. One process at a time."`
-	Model       string `yaml:"model" doc:"Embedding model: a name that 'sluice model pull' knows, or a directory."`
-	Reranker    string `yaml:"reranker" doc:"Cross-encoder for the rerank calls and the strategy hybrid-rerank: a name that 'sluice model pull' knows, or a directory. Empty: none; the calls say so, and hybrid-rerank answers are marked as degraded."`
-	Classifier  string `yaml:"classifier" doc:"Sequence classifier for the call /predict: a name that 'sluice model pull' knows, or a directory. Empty: the reranker."`
-	Device      string `yaml:"device" doc:"What runs the models: cpu, or gorgonia, which runs them as expression graphs in f32: an independent check of cpu's vectors, many times as slow."`
-	Precision   string `yaml:"precision" doc:"Arithmetic of the models: f32, bf16, int8, or auto for the fastest on this CPU that keeps each model's vectors. Vectors of different precisions do not mix: what one has embedded, another refuses to serve."`
-	Policies    string `yaml:"policies" doc:"Directory of Cedar policies (*.cedar) and their schema. Empty: readers alone decide, within the tenant."`
-	Limits      Limits `yaml:"limits" doc:"Bounds on what one client can cost."`
-	Auth        Auth   `yaml:"auth" doc:"Who may ask. At least one of jwt and api_keys, unless the daemon runs with --demo."`
-	Demo        Demo   `yaml:"demo" doc:"Named principals for trying things out, chosen by the header X-Sluice-Principal. Refused unless the daemon runs with --demo."`
-	Audit       Audit  `yaml:"audit" doc:"The audit log: who did what, when, at which epoch (docs/formats/audit.md)."`
-	Log         Log    `yaml:"log" doc:"Logging, to standard error."`
+	Listen      string   `yaml:"listen" doc:"Address of the API: host:port."`
+	AdminListen string   `yaml:"admin_listen" doc:"Address of /metrics, /debug/pprof and /snapshots (for 'sluice snapshot'), without authentication: keep it private. \"off\" turns it off."`
+	Data        string   `yaml:"data" doc:"Directory of the store and the index. One process at a time."`
+	Model       string   `yaml:"model" doc:"Embedding model: a name that 'sluice model pull' knows, or a directory."`
+	Reranker    string   `yaml:"reranker" doc:"Cross-encoder for the rerank calls and the strategy hybrid-rerank: a name that 'sluice model pull' knows, or a directory. Empty: none; the calls say so, and hybrid-rerank answers are marked as degraded."`
+	Classifier  string   `yaml:"classifier" doc:"Sequence classifier for the call /predict: a name that 'sluice model pull' knows, or a directory. Empty: the reranker."`
+	Device      string   `yaml:"device" doc:"What runs the models: cpu, or gorgonia, which runs them as expression graphs in f32: an independent check of cpu's vectors, many times as slow."`
+	Precision   string   `yaml:"precision" doc:"Arithmetic of the models: f32, bf16, int8, or auto for the fastest on this CPU that keeps each model's vectors. Vectors of different precisions do not mix: what one has embedded, another refuses to serve."`
+	Policies    string   `yaml:"policies" doc:"Directory of Cedar policies (*.cedar) and their schema. Empty: readers alone decide, within the tenant."`
+	Milvus      []string `yaml:"milvus" doc:"Milvus servers or clusters (2.3 or newer) that keep the vectors, host:port; documents are spread over them. Empty: the index is in the data directory. The postings always are."`
+	MilvusDown  string   `yaml:"milvus_down" doc:"What a search answers while one of several Milvus clusters cannot be used: error (503), or degrade, without what is there, which the answer says."`
+	Limits      Limits   `yaml:"limits" doc:"Bounds on what one client can cost."`
+	Auth        Auth     `yaml:"auth" doc:"Who may ask. At least one of jwt and api_keys, unless the daemon runs with --demo."`
+	Demo        Demo     `yaml:"demo" doc:"Named principals for trying things out, chosen by the header X-Sluice-Principal. Refused unless the daemon runs with --demo."`
+	Audit       Audit    `yaml:"audit" doc:"The audit log: who did what, when, at which epoch (docs/formats/audit.md)."`
+	Log         Log      `yaml:"log" doc:"Logging, to standard error."`
 }
 
 // Limits bound requests.
@@ -120,6 +122,7 @@ func Default() Config {
 		Model:       "all-minilm-l6-v2",
 		Device:      "cpu",
 		Precision:   "auto",
+		MilvusDown:  "error",
 		Limits: Limits{
 			BodyBytes:          16 << 20,
 			TotalBytes:         128 << 20,

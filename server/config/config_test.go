@@ -81,6 +81,9 @@ func TestErrors(t *testing.T) {
 		"device":               {key + "device: tpu\n", `device: "tpu" is not one of cpu, gorgonia`},
 		"precision":            {key + "precision: f64\n", "precision"},
 		"device's precision":   {key + "device: gorgonia\nprecision: int8\n", `"int8" is not one of auto, f32, with device gorgonia`},
+		"milvus address":       {key + "milvus: [localhost]\n", `milvus[0]: "localhost" is not host:port`},
+		"milvus twice":         {key + "milvus: ['a:1', 'b:1', 'a:1']\n", "milvus[2]: a:1 is named twice"},
+		"milvus down":          {key + "milvus_down: ignore\n", "milvus_down"},
 		"log level":            {key + "log: {level: loud}\n", "log.level"},
 	}
 	for name, c := range cases {

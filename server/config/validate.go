@@ -36,6 +36,7 @@ func (c Config) Validate() error {
 		required("data", c.Data),
 		required("model", c.Model),
 		c.validateDevice(),
+		c.validateMilvus(),
 		c.Limits.validate(),
 		c.Auth.validate(c.Demo.Enabled),
 		c.Demo.validate(),
@@ -62,6 +63,17 @@ func (c Config) validateDevice() error {
 		return fmt.Errorf("%w, with device %s", err, c.Device)
 	}
 	return nil
+}
+
+func (c Config) validateMilvus() error {
+	errs := []error{oneOf("milvus_down", c.MilvusDown, "error", "degrade")}
+	for i, server := range c.Milvus {
+		errs = append(errs, address(fmt.Sprintf("milvus[%d]", i), server))
+		if slices.Contains(c.Milvus[:i], server) {
+			errs = append(errs, fmt.Errorf("milvus[%d]: %s is named twice", i, server))
+		}
+	}
+	return errors.Join(errs...)
 }
 
 func address(name, value string) error {
