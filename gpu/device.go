@@ -51,3 +51,10 @@ type Device interface {
 	Precision() string
 	Close() error
 }
+
+// Prompt is a Device in this process that returns soon after its context has
+// ended, whatever happens: a caller may run a batch on it in person.
+type Prompt interface {
+	Device
+	Prompt()
+}

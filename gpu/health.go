@@ -97,5 +97,5 @@ func (s *Scheduler) reinstate(r *run) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	r.device.sick = nil
-	s.changed.Broadcast()
+	s.processors[r.processor].wake.Signal()
 }

@@ -51,7 +51,8 @@ type class struct {
 // device is a Device and how it fares.
 type device struct {
 	Device
-	sick error // why it is not used; nil if it is
+	prompt bool  // it is Prompt
+	sick   error // why it is not used; nil if it is
 }
 
 func newLane(s *Scheduler, v Served) (*lane, error) {
@@ -66,7 +67,8 @@ func newLane(s *Scheduler, v Served) (*lane, error) {
 	}
 	l.info.BatchTokens = s.options.BatchTokens
 	for _, d := range v.Devices {
-		l.devices = append(l.devices, &device{Device: d})
+		_, prompt := d.(Prompt)
+		l.devices = append(l.devices, &device{Device: d, prompt: prompt})
 	}
 	for p := range l.classes {
 		l.classes[p].prepared = newBatch()
@@ -162,8 +164,13 @@ func (l *lane) submit(c *call, t Truncation, encode encode) error {
 		}
 		items = append(items, newItem(c, i, e))
 		if tokens += e.Len(); tokens >= l.scheduler.options.BatchTokens || i == n-1 {
-			if err := l.scheduler.enqueue(l, c, items); err != nil {
+			own, err := l.scheduler.enqueue(l, c, items, i == n-1)
+			if err != nil {
 				return err
+			}
+			if own != nil {
+				own.do()
+				l.scheduler.guests.Put(own.worker)
 			}
 			items, tokens = items[:0], 0
 		}
@@ -216,8 +223,8 @@ func (l *lane) prepare() {
 	}
 }
 
-// waits reports whether a batch of the priority is ready.
-func (l *lane) waits(p Priority) bool { return len(l.classes[p].prepared.items) > 0 }
+// waits reports whether any text of the priority waits.
+func (l *lane) waits(p Priority) bool { return l.classes[p].texts > 0 }
 
 // runs reports whether processor p has a device of l's that works.
 func (l *lane) runs(p int) bool { return p < len(l.devices) && l.devices[p].sick == nil }

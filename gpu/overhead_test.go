@@ -13,8 +13,10 @@ import (
 
 var raceEnabled bool // set by race_test.go
 
-// nullDevice leaves zeros.
+// nullDevice leaves zeros. Its callers run their batches themselves.
 type nullDevice struct{}
+
+func (nullDevice) Prompt() {}
 
 func (nullDevice) Dimensions() int                           { return 384 }
 func (nullDevice) Labels() int                               { return 0 }
@@ -83,6 +85,23 @@ func liveHeap() uint64 {
 	var m runtime.MemStats
 	runtime.ReadMemStats(&m)
 	return m.HeapAlloc
+}
+
+// Callers that run batches leave nothing behind that nobody runs.
+func TestCallersLeaveNothingWaiting(t *testing.T) {
+	s := startNull(t)
+	var calling sync.WaitGroup
+	for i := range 64 {
+		calling.Go(func() {
+			r := Request{Texts: repeat("a few words", 1+i%40), Priority: Priority(i % 2)}
+			for range 200 {
+				if _, err := s.Embed(t.Context(), r); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	calling.Wait()
 }
 
 // BenchmarkOverhead is what the scheduler adds to a device that takes no time:

@@ -43,13 +43,15 @@ type Scheduler struct {
 	tokenizing chan struct{} // bounds how many tokenize
 	encodings  sync.Pool     // of *tokenizer.Encoding
 
+	guests sync.Pool // of *worker, for callers
+
 	open    context.Context // ends when Close begins
 	close   context.CancelFunc
-	cut     context.CancelFunc // ends the batches in progress
-	running sync.WaitGroup     // the workers, and the probes of sick devices
+	base    context.Context // of the batches
+	cut     context.CancelFunc
+	running sync.WaitGroup // the workers, and the probes of sick devices
 
 	mu         sync.Mutex
-	changed    *sync.Cond // something waits, a processor is free, or closed is set
 	room       *sync.Cond // something stopped waiting
 	processors []processor
 	closed     bool   // no more calls are let in
@@ -64,8 +66,9 @@ type Scheduler struct {
 
 // processor is what runs one batch at a time.
 type processor struct {
-	lane  *lane     // whose batch runs; nil: none
-	since time.Time // when it began
+	lane  *lane      // whose batch runs; nil: none
+	since time.Time  // when it began
+	wake  *sync.Cond // it is free and something waits, or closed is set
 }
 
 var _ Embedder = (*Scheduler)(nil)
@@ -75,23 +78,25 @@ var _ Embedder = (*Scheduler)(nil)
 func NewScheduler(o Options, models ...Served) (*Scheduler, error) {
 	s := &Scheduler{options: o.filled(), tokenizing: make(chan struct{}, runtime.GOMAXPROCS(0))}
 	s.encodings.New = func() any { return new(tokenizer.Encoding) }
-	s.changed, s.room = sync.NewCond(&s.mu), sync.NewCond(&s.mu)
+	s.guests.New = func() any { return s.newWorker() }
+	s.room = sync.NewCond(&s.mu)
 	for _, v := range models {
 		l, err := newLane(s, v)
 		if err != nil {
 			return nil, err
 		}
 		s.lanes = append(s.lanes, l)
-		s.processors = append(s.processors, make([]processor, max(0, len(v.Devices)-len(s.processors)))...)
+		for range len(v.Devices) - len(s.processors) {
+			s.processors = append(s.processors, processor{wake: sync.NewCond(&s.mu)})
+		}
 	}
 	s.start()
 	return s, nil
 }
 
 func (s *Scheduler) start() {
-	var ctx context.Context
-	ctx, s.cut = context.WithCancel(context.Background())
-	s.open, s.close = context.WithCancel(ctx)
+	s.base, s.cut = context.WithCancel(context.Background())
+	s.open, s.close = context.WithCancel(s.base)
 	for _, l := range s.lanes {
 		for i := range l.devices {
 			s.options.Hooks.Health(l.info.Model, i, nil)
@@ -99,10 +104,13 @@ func (s *Scheduler) start() {
 	}
 	for p := range s.processors {
 		for range 2 { // one has a batch run while the other prepares, or delivers
-			w := &worker{scheduler: s, processor: p, spare: newBatch(), part: newBatch()}
-			s.running.Go(func() { w.work(ctx) })
+			s.running.Go(func() { s.newWorker().work(p) })
 		}
 	}
+}
+
+func (s *Scheduler) newWorker() *worker {
+	return &worker{scheduler: s, spare: newBatch(), part: newBatch()}
 }
 
 func (o Options) filled() Options {
@@ -195,7 +203,7 @@ func (s *Scheduler) abandonHopeless() {
 			s.empty(l)
 		}
 	}
-	s.changed.Broadcast()
+	s.wakeAll()
 	s.room.Broadcast()
 }
 

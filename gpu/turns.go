@@ -31,26 +31,47 @@ func (s *Scheduler) submitted() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.submitting--; s.closed {
-		s.changed.Broadcast()
+		s.wakeAll()
 	}
 }
 
-// enqueue lets texts wait, when there is room.
-func (s *Scheduler) enqueue(l *lane, c *call, items []item) error {
+// enqueue lets texts wait, when there is room. If they are the call's last, and
+// a device is idle that does not keep its callers, the caller is given the
+// batch to run: it would only wait meanwhile, and need not be woken up.
+func (s *Scheduler) enqueue(l *lane, c *call, items []item, last bool) (own *run, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.full(l, c.priority) {
 		s.awaitRoom(l, c)
 	}
 	if s.hopeless(l) {
-		return ErrClosed
+		return nil, ErrClosed
 	}
 	for _, it := range items {
 		s.entered(l, it)
 		l.classes[c.priority].queue.push(it)
 	}
-	s.changed.Broadcast()
-	return nil
+	for p := range s.processors {
+		if !l.runs(p) || s.processors[p].lane != nil {
+			continue
+		}
+		if own == nil && last && l.devices[p].prompt {
+			own = s.lend(p)
+		} else {
+			s.processors[p].wake.Signal()
+		}
+	}
+	return own, nil
+}
+
+// lend begins what there is to do for processor p, for a caller to run.
+func (s *Scheduler) lend(p int) *run {
+	w := s.guests.Get().(*worker)
+	r := s.take(p, w)
+	if r == nil {
+		s.guests.Put(w)
+	}
+	return r
 }
 
 // awaitRoom returns when there is room, or nothing to wait for.
@@ -102,24 +123,38 @@ func (s *Scheduler) forget(l *lane, c *call) {
 	s.room.Broadcast()
 }
 
-// next waits until processor p has something to do, and returns the batch with
-// its model; nil when the scheduler is closed and nothing waits. The batch is
-// swapped for spare.
-func (s *Scheduler) next(p int, spare *batch) (*lane, Priority, *batch) {
+// next waits until processor p has something to do, and begins it with w; nil
+// when the scheduler is closed and nothing waits.
+func (s *Scheduler) next(p int, w *worker) *run {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for {
-		for _, l := range s.lanes {
-			l.prepare()
-		}
-		if l, priority := s.choose(p); l != nil {
-			return l, priority, s.begin(p, l, priority, spare)
+		if r := s.take(p, w); r != nil {
+			return r
 		}
 		if s.closed && s.submitting == 0 && !s.waits() {
-			s.changed.Broadcast()
-			return nil, 0, nil
+			s.wakeAll()
+			return nil
 		}
-		s.changed.Wait()
+		s.processors[p].wake.Wait()
+	}
+}
+
+// take begins what there is to do for processor p, if it is free.
+func (s *Scheduler) take(p int, w *worker) *run {
+	for _, l := range s.lanes {
+		l.prepare()
+	}
+	l, priority := s.choose(p)
+	if l == nil {
+		return nil
+	}
+	return &run{worker: w, processor: p, lane: l, device: l.devices[p], priority: priority, batch: s.begin(p, l, priority, w)}
+}
+
+func (s *Scheduler) wakeAll() {
+	for p := range s.processors {
+		s.processors[p].wake.Broadcast()
 	}
 }
 
@@ -166,17 +201,16 @@ func (s *Scheduler) drop(l *lane, it item) bool {
 	return false
 }
 
-// begin takes the prepared batch.
-func (s *Scheduler) begin(p int, l *lane, priority Priority, spare *batch) *batch {
+// begin takes the prepared batch, and leaves w's spare one in its place.
+func (s *Scheduler) begin(p int, l *lane, priority Priority, w *worker) *batch {
 	now := time.Now()
 	b := l.classes[priority].prepared
-	spare.reset()
-	l.classes[priority].prepared = spare
+	l.classes[priority].prepared, w.spare = w.spare, nil
 	for _, it := range b.items {
 		s.left(l, it)
 		s.options.Hooks.Wait(l.info.Model, priority, now.Sub(it.call.arrived))
 	}
-	s.processors[p] = processor{lane: l, since: now}
+	s.processors[p].lane, s.processors[p].since = l, now
 	s.batches++
 	l.served = s.batches
 	if priority == Bulk {
@@ -184,7 +218,6 @@ func (s *Scheduler) begin(p int, l *lane, priority Priority, spare *batch) *batc
 	} else {
 		s.streak++
 	}
-	s.changed.Broadcast()
 	s.room.Broadcast()
 	return b
 }
@@ -210,6 +243,8 @@ func (s *Scheduler) end(r *run, tokens int, took time.Duration, err error) {
 	if r.priority == Bulk {
 		s.bulkRuns--
 	}
-	s.processors[r.processor] = processor{}
-	s.changed.Broadcast()
+	s.processors[r.processor].lane = nil
+	if s.waits() {
+		s.processors[r.processor].wake.Signal()
+	}
 }

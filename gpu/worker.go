@@ -8,38 +8,35 @@ import (
 	"time"
 )
 
-// worker runs batches on one processor, taking turns with another worker.
+// worker is who runs batches: one of two that take turns on a processor, or a
+// caller.
 type worker struct {
 	scheduler *Scheduler
-	processor int
-	spare     *batch
+	spare     *batch // empty; nil while a run has it
 	part      *batch // of a batch that failed
 }
 
 // run is one batch under way.
 type run struct {
 	*worker
-	lane     *lane
-	device   *device
-	priority Priority
+	processor int
+	lane      *lane
+	device    *device
+	priority  Priority
+	batch     *batch
 }
 
-func (w *worker) work(ctx context.Context) {
-	for {
-		l, p, b := w.scheduler.next(w.processor, w.spare)
-		if b == nil {
-			return
-		}
-		r := &run{w, l, l.devices[w.processor], p}
-		r.do(ctx, b)
-		b.reset()
-		w.spare = b
+// work runs batches on one processor.
+func (w *worker) work(processor int) {
+	for r := w.scheduler.next(processor, w); r != nil; r = w.scheduler.next(processor, w) {
+		r.do()
 	}
 }
 
-// do has b run and frees the processor before it delivers: the next batch need
-// not wait for that.
-func (r *run) do(ctx context.Context, b *batch) {
+// do has the batch run and frees the processor before it delivers: the next
+// batch need not wait for that.
+func (r *run) do() {
+	ctx, b := r.scheduler.base, r.batch
 	err := r.try(ctx, b)
 	if err != nil {
 		r.diagnose(ctx, b, err)
@@ -49,6 +46,8 @@ func (r *run) do(ctx context.Context, b *batch) {
 		r.scheduler.options.Hooks.Batch(r.lane.info.Model, r.priority, len(b.items), b.input.Tokens(), b.took)
 		r.deliver(b)
 	}
+	b.reset()
+	r.spare = b
 }
 
 // try runs b on the device. It fails if no text's vectors are numbers, which

@@ -16,8 +16,12 @@ import (
 // the model, so they are written here number by number; package client declares
 // their form, and a test holds the two together.
 
-// numberBytes is about what a number of a vector takes.
-const numberBytes = 12
+// What a number of a vector takes: about that in digits, less than that as bytes
+// in base64.
+const (
+	digits      = 12
+	base64Bytes = 6
+)
 
 // appendVector appends the numbers, each with as many digits as tell it from
 // all other float32.
@@ -53,7 +57,7 @@ func appendBytes(dst []byte, v []float32) []byte {
 
 // appendVectors is a list of the embeddings' vectors.
 func appendVectors(embeddings []gpu.Embedding) []byte {
-	dst := roomFor(embeddings)
+	dst := roomFor(embeddings, digits)
 	dst = append(dst, '[')
 	for i, e := range embeddings {
 		if i > 0 {
@@ -64,7 +68,7 @@ func appendVectors(embeddings []gpu.Embedding) []byte {
 	return append(dst, "]\n"...)
 }
 
-func roomFor(embeddings []gpu.Embedding) []byte {
+func roomFor(embeddings []gpu.Embedding, numberBytes int) []byte {
 	const around = 128 // a vector, or all of them
 	numbers := 0
 	for _, e := range embeddings {
@@ -75,13 +79,16 @@ func roomFor(embeddings []gpu.Embedding) []byte {
 
 // appendEmbeddingResponse is a client.EmbeddingResponse.
 func appendEmbeddingResponse(embeddings []gpu.Embedding, body client.EmbeddingRequest) ([]byte, error) {
-	tokens := 0
-	dst := append(roomFor(embeddings), `{"object":"list","data":[`...)
+	tokens, numberBytes, asBytes := 0, digits, body.EncodingFormat == "base64"
+	if asBytes {
+		numberBytes = base64Bytes
+	}
+	dst := append(roomFor(embeddings, numberBytes), `{"object":"list","data":[`...)
 	for i, e := range embeddings {
 		if i > 0 {
 			dst = append(dst, ',')
 		}
-		dst = appendEmbedding(dst, i, e, body.EncodingFormat == "base64")
+		dst = appendEmbedding(dst, i, e, asBytes)
 		tokens += e.Tokens
 	}
 	dst, err := jsontext.AppendQuote(append(dst, `],"model":`...), body.Model)

@@ -37,7 +37,7 @@ type Device struct {
 	closed bool
 }
 
-var _ gpu.Device = (*Device)(nil)
+var _ gpu.Prompt = (*Device)(nil)
 
 // New prepares a float32 device for m, which it does not need afterwards.
 // workers ≤ 0 means one per available core.
@@ -78,6 +78,9 @@ func (d *Device) Precision() string { return string(d.precision) }
 
 // Kernels names the instruction set in use.
 func (d *Device) Kernels() string { return d.kernels.Level }
+
+// Prompt implements gpu.Prompt: a batch ends after the layer or the chunk in progress.
+func (d *Device) Prompt() {}
 
 // Close ends the workers after the batch in progress.
 func (d *Device) Close() error {

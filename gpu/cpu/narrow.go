@@ -9,8 +9,12 @@ import (
 )
 
 // chunkTokens is how many tokens go through all layers together: enough to
-// use each weight often while it is in cache, few enough to stay there.
-const chunkTokens = 256
+// use each weight often while it is in cache, few enough to stay there. The
+// last chunks of a batch are smaller, so that workers end at about the same time.
+const (
+	chunkTokens     = 256
+	lastChunkTokens = 128
+)
 
 // narrow is an encoder on 8- or 16-bit numbers. Short batches are shared by
 // all workers, each having some rows; of longer ones each worker takes chunks
@@ -108,8 +112,11 @@ func (n *narrow) run(ctx context.Context, batch *gpu.Batch, out gpu.Output) erro
 // cut divides the sequences into chunks.
 func (n *narrow) cut(offsets []int) {
 	n.chunks = n.chunks[:0]
-	for from, to := 0, 0; from < len(offsets)-1; from = to {
-		for to = from + 1; to < len(offsets)-1 && offsets[to+1]-offsets[from] <= chunkTokens; to++ {
+	end := len(offsets) - 1
+	for from, to := 0, 0; from < end; from = to {
+		share := (offsets[end] - offsets[from]) / (2 * n.device.team.size)
+		most := min(max(share, lastChunkTokens), chunkTokens)
+		for to = from + 1; to < end && offsets[to+1]-offsets[from] <= most; to++ {
 		}
 		n.chunks = append(n.chunks, span{from, to})
 	}

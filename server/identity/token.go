@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/ed25519"
 	"crypto/rsa"
+	"crypto/sha256"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -13,13 +14,16 @@ import (
 	"github.com/golang-jwt/jwt/v5"
 
 	"sluice/filter"
+	"sluice/filter/lru"
 	"sluice/server/config"
 )
 
 // tokens verifies JSON Web Tokens and reads a principal from their claims.
 type tokens struct {
 	parser      *jwt.Parser
+	validator   *jwt.Validator
 	keys        keyfunc.Keyfunc
+	proofs      *lru.Cache[[sha256.Size]byte, proof]
 	claims      config.Claims
 	defaultRole Role
 }
@@ -29,7 +33,7 @@ func newTokens(ctx context.Context, c config.JWT) (*tokens, error) {
 	if err != nil {
 		return nil, fmt.Errorf("loading the keys of auth.jwt: %w", err)
 	}
-	parser := jwt.NewParser(
+	options := []jwt.ParserOption{
 		jwt.WithValidMethods([]string{"HS256", "RS256", "EdDSA"}),
 		jwt.WithIssuer(c.Issuer),
 		jwt.WithAudience(c.Audience),
@@ -38,23 +42,31 @@ func newTokens(ctx context.Context, c config.JWT) (*tokens, error) {
 		jwt.WithIssuedAt(),
 		jwt.WithJSONNumber(),
 		jwt.WithStrictDecoding(),
-	)
-	return &tokens{parser, keys, c.Claims, RoleOf(c.DefaultRole)}, nil
+	}
+	return &tokens{
+		parser: jwt.NewParser(options...), validator: jwt.NewValidator(options...), keys: keys,
+		proofs: lru.New[[sha256.Size]byte, proof](maxProofs), claims: c.Claims, defaultRole: RoleOf(c.DefaultRole),
+	}, nil
 }
 
 func (t *tokens) verify(ctx context.Context, token string) (Identity, error) {
-	claims := jwt.MapClaims{}
-	_, err := t.parser.ParseWithClaims(token, claims, func(token *jwt.Token) (any, error) {
-		return t.key(ctx, token)
+	if id, ok := t.remembered(ctx, token); ok {
+		return id, nil
+	}
+	var p proof
+	claims, err := jwt.MapClaims{}, error(nil)
+	p.token, err = t.parser.ParseWithClaims(token, claims, func(token *jwt.Token) (any, error) {
+		p.key, err = t.key(ctx, token)
+		return p.key, err
 	})
 	if err != nil {
 		return refuse("token: %w", err)
 	}
-	id, err := t.identity(claims)
-	if err != nil {
+	if p.id, err = t.identity(claims); err != nil {
 		return refuse("claims: %w", err)
 	}
-	return id, nil
+	t.remember(token, p)
+	return p.id, nil
 }
 
 // key finds the token's key. The key decides the algorithm, the token does
