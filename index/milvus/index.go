@@ -9,6 +9,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"hash/crc32"
 	"log/slog"
 	"os"
 	"slices"
@@ -92,11 +93,8 @@ func Open(ctx context.Context, clusters []*Cluster, options Options) (*Index, er
 		options: options, postings: postings, owners: newOwners(), epoch: postings.Applied(),
 		writing: make(chan struct{}, 1), open: map[uint64]bool{}, wake: make(chan struct{}, 1), done: make(chan struct{}),
 	}
-	for _, c := range clusters {
-		ix.shards = append(ix.shards, &shard{
-			collection: &collection{c, options.Name, options.Dimensions},
-			classes:    noClasses(), classOf: map[uint32]int64{}, unclaimed: map[uint32]stored{},
-		})
+	for _, c := range collections(clusters, options) {
+		ix.shards = append(ix.shards, &shard{collection: c, classes: noClasses(), classOf: map[uint32]int64{}, unclaimed: map[uint32]stored{}})
 	}
 	if err := ix.load(ctx); err != nil {
 		return nil, errors.Join(fmt.Errorf("opening index %s: %w", options.Name, err), postings.Close())
@@ -108,10 +106,23 @@ func Open(ctx context.Context, clusters []*Cluster, options Options) (*Index, er
 	return ix, nil
 }
 
+// collections are those of an index. Of several clusters each has its own name
+// for its part, in case two are the same under two addresses.
+func collections(clusters []*Cluster, o Options) (all []*collection) {
+	for _, c := range clusters {
+		name := o.Name
+		if len(clusters) > 1 {
+			name = fmt.Sprintf("%s_%08x", name, crc32.ChecksumIEEE([]byte(c.address)))
+		}
+		all = append(all, &collection{c, name, o.Dimensions})
+	}
+	return all
+}
+
 // Remove removes the index of that name from the clusters, and its directory.
 func Remove(ctx context.Context, clusters []*Cluster, options Options) error {
-	for _, c := range clusters {
-		if err := (&collection{c, options.Name, options.Dimensions}).drop(ctx); err != nil {
+	for _, c := range collections(clusters, options) {
+		if err := c.drop(ctx); err != nil {
 			return fmt.Errorf("removing index %s: %w", options.Name, err)
 		}
 	}

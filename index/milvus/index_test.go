@@ -5,7 +5,6 @@ import (
 	"crypto/sha256"
 	"fmt"
 	"os"
-	"sync"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -16,24 +15,13 @@ import (
 	"sluice/index/text"
 )
 
-// server is where the tests' server is, or why there is none.
-var server struct {
-	address string
-	missing error
-}
-
-func TestMain(m *testing.M) {
-	os.Exit(milvustest.Main(m, func(address string, err error) { server.address, server.missing = address, err }))
-}
-
-// connected connects once for all tests.
-var connected = sync.OnceValues(func() (*Cluster, error) { return Connect(context.Background(), server.address) })
+func TestMain(m *testing.M) { os.Exit(milvustest.Main(m)) }
 
 func cluster(t testing.TB) *Cluster {
 	t.Helper()
-	milvustest.Need(t, server.missing)
-	c, err := connected()
+	c, err := Connect(t.Context(), milvustest.Address(t))
 	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, c.Close()) })
 	return c
 }
 
@@ -42,6 +30,15 @@ func english(t testing.TB) text.Analyzer {
 	a, err := text.New(text.Default)
 	require.NoError(t, err)
 	return a
+}
+
+// clusters are one server under several names.
+func clusters(t testing.TB, n int) (all []*Cluster) {
+	c := cluster(t)
+	for i := range n {
+		all = append(all, &Cluster{address: fmt.Sprintf("%s/%d", c.address, i), version: c.version, searching: c.searching, deleting: c.deleting})
+	}
+	return all
 }
 
 // optionsAt names the collections after the place, which no other test uses.
@@ -57,13 +54,12 @@ func opened(t testing.TB, clusters []*Cluster, o Options) *Index {
 	require.NoError(t, err)
 	t.Cleanup(func() {
 		require.NoError(t, ix.Close())
-		for _, c := range clusters {
-			require.NoError(t, (&collection{c, o.Name, o.Dimensions}).drop(context.Background()))
-		}
+		require.NoError(t, Remove(context.Background(), clusters, o))
 	})
 	return ix
 }
 
+// TestConformance runs the suite on one cluster, and a part of it on three.
 func TestConformance(t *testing.T) {
 	clusters := []*Cluster{cluster(t)}
 	conformance.Run(t, func(t *testing.T, place string, dims int) index.Index {

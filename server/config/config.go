@@ -122,6 +122,7 @@ func Default() Config {
 		Model:       "all-minilm-l6-v2",
 		Device:      "cpu",
 		Precision:   "auto",
+		Milvus:      []string{},
 		MilvusDown:  "error",
 		Limits: Limits{
 			BodyBytes:          16 << 20,

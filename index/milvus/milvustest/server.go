@@ -11,6 +11,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strconv"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -27,26 +28,51 @@ type Server struct {
 	dir, program string
 	port         int
 	command      *exec.Cmd
+	turn         *os.File // locked: the package's servers share a file, and run one at a time
 }
 
-// Main runs the tests of a package with a server, which address gets. Where there
-// is none to be had, address gets "" and why.
-func Main(m *testing.M, address func(string, error)) int {
-	if given := os.Getenv("MILVUS_ADDR"); given != "" {
-		address(given, nil)
-		return m.Run()
-	}
-	s, err := Start()
-	if err != nil {
-		address("", err)
-		return m.Run()
-	}
-	defer s.Remove()
-	address(s.Address, nil)
+// shared is the server of a package's tests.
+var shared struct {
+	once   sync.Once
+	server *Server
+	err    error
+}
+
+// Main runs the tests of a package, and then ends the server if one needed it.
+func Main(m *testing.M) int {
+	defer func() {
+		if shared.server != nil {
+			shared.server.Remove()
+		}
+	}()
 	return m.Run()
 }
 
-// Need skips a test that has no server, or fails it where nothing may be lacking.
+// Address is where a server listens: that of MILVUS_ADDR, else one that is started
+// with the first call and ends with Main. Where there is none to be had, the test
+// is skipped, or fails where nothing may be lacking.
+func Address(t testing.TB) string {
+	t.Helper()
+	if given := os.Getenv("MILVUS_ADDR"); given != "" {
+		return given
+	}
+	shared.once.Do(func() { shared.server, shared.err = Start() })
+	Need(t, shared.err)
+	return shared.server.Address
+}
+
+// Kill ends the server of Address, and Restart brings it back.
+func Kill(testing.TB) { shared.server.Kill() }
+
+// Restart is to follow Kill.
+func Restart(t testing.TB) {
+	t.Helper()
+	if err := shared.server.Restart(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// Need skips a test that lacks a server, or fails it where nothing may be lacking.
 func Need(t testing.TB, err error) {
 	t.Helper()
 	switch {
@@ -74,14 +100,24 @@ func Start() (*Server, error) {
 		return nil, err
 	}
 	s := &Server{dir: dir, program: filepath.Join(installed, "bin", "milvus-server")}
-	if err := s.prepare(filepath.Join(installed, "unpacked")); err != nil {
-		return nil, errors.Join(err, os.RemoveAll(dir))
-	}
-	if err := s.Restart(); err != nil {
+	if err := s.start(installed); err != nil {
 		s.Remove()
 		return nil, err
 	}
 	return s, nil
+}
+
+func (s *Server) start(installed string) (err error) {
+	if s.turn, err = os.OpenFile(filepath.Join(installed, "turn"), os.O_CREATE|os.O_RDWR, 0o600); err != nil {
+		return err
+	}
+	if err := syscall.Flock(int(s.turn.Fd()), syscall.LOCK_EX); err != nil {
+		return fmt.Errorf("waiting for another test's server to end: %w", err)
+	}
+	if err := s.prepare(filepath.Join(installed, "unpacked")); err != nil {
+		return err
+	}
+	return s.Restart()
 }
 
 func cacheDir() (string, error) {
@@ -100,6 +136,13 @@ func (s *Server) prepare(unpacked string) error {
 	if err := os.Symlink(unpacked, filepath.Join(s.dir, "bin")); err != nil {
 		return err
 	}
+	etcd, err := net.Listen("tcp", "127.0.0.1:2380")
+	if err != nil {
+		return fmt.Errorf("its etcd's port is not free; does another Milvus run here? %w", err)
+	}
+	if err := etcd.Close(); err != nil {
+		return err
+	}
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		return err
@@ -110,11 +153,14 @@ func (s *Server) prepare(unpacked string) error {
 }
 
 // Restart starts the server that Kill ended, on the same address and directory.
-// Its clock ticks faster than is usual, so that tests wait less for writes.
+// Its clock ticks faster than is usual, so that tests wait less for writes, and
+// it outlives a machine that is busy for minutes.
 func (s *Server) Restart() error {
-	s.command = exec.Command(s.program, "--data", s.dir, "--proxy-port", strconv.Itoa(s.port), "--extra-config", "proxy.timeTickInterval=20")
+	s.command = exec.Command(s.program, "--data", s.dir, "--proxy-port", strconv.Itoa(s.port),
+		"--extra-config", "proxy.timeTickInterval=20", "--extra-config", "common.session.ttl=600")
 	s.command.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	if err := s.command.Start(); err != nil {
+		s.command = nil
 		return fmt.Errorf("starting Milvus: %w", err)
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), startTimeout)
@@ -145,12 +191,17 @@ func (s *Server) awaitHealth(ctx context.Context, c client.Client) error {
 
 // Kill ends the server at once, as a power failure would.
 func (s *Server) Kill() {
+	if s.command == nil {
+		return
+	}
 	_ = syscall.Kill(-s.command.Process.Pid, syscall.SIGKILL) // its own process group
 	_ = s.command.Wait()
+	s.command = nil
 }
 
 // Remove ends the server and removes its directory.
 func (s *Server) Remove() {
 	s.Kill()
 	_ = os.RemoveAll(s.dir)
+	_ = s.turn.Close() // also unlocks it
 }
