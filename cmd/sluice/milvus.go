@@ -6,11 +6,15 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"slices"
+
+	"github.com/RoaringBitmap/roaring/v2"
 
 	"sluice/index"
 	"sluice/index/milvus"
 	"sluice/index/text"
 	"sluice/store"
+	"sluice/store/pebble"
 )
 
 // connectMilvus connects to every configured server. One that does not answer as
@@ -61,9 +65,109 @@ func (d *daemon) milvusOptions(c store.Collection) (milvus.Options, error) {
 	}, nil
 }
 
+// checkMilvus compares the servers with the store.
+func (c checkCommand) checkMilvus(ctx context.Context, report func(string)) (err error) {
+	var clusters []*milvus.Cluster
+	defer func() {
+		for _, cluster := range clusters {
+			err = errors.Join(err, cluster.Close())
+		}
+	}()
+	for _, address := range c.Milvus {
+		cluster, err := milvus.Connect(ctx, address)
+		if err != nil {
+			return err
+		}
+		clusters = append(clusters, cluster)
+	}
+	owned, err := c.compareMilvus(ctx, clusters, report)
+	if err != nil {
+		return err
+	}
+	return c.sweepMilvus(ctx, clusters, owned, report)
+}
+
+// compareMilvus returns the names of the collections that belong to the store.
+func (c checkCommand) compareMilvus(ctx context.Context, clusters []*milvus.Cluster, report func(string)) (owned map[string]bool, err error) {
+	st, err := pebble.Open(storeDir(c.Data), pebble.Options{ReadOnly: true})
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, st.Close()) }()
+	all, err := st.Collections(ctx)
+	if err != nil {
+		return nil, err
+	}
+	owned = map[string]bool{}
+	for _, collection := range all {
+		options, empty, err := storedOptions(ctx, st, collection)
+		if err != nil {
+			return nil, err
+		}
+		if empty {
+			continue
+		}
+		for _, name := range milvus.CollectionNames(clusters, options) {
+			owned[name] = true
+		}
+		unreadable := roaring.New() // reported by the check of the store
+		err = milvus.Compare(ctx, clusters, options, documentsOf(ctx, st, collection, unreadable), c.Repair, func(fault string) {
+			report("milvus: " + fault)
+		})
+		if err != nil {
+			return nil, err
+		}
+	}
+	return owned, nil
+}
+
+// storedOptions tells from the documents what made their vectors. Without any
+// there is nothing to compare.
+func storedOptions(ctx context.Context, st store.Store, c store.Collection) (o milvus.Options, empty bool, err error) {
+	for record, err := range st.Scan(ctx, c.ID, 0) {
+		if err != nil {
+			return o, false, err
+		}
+		content, err := st.Content(ctx, c.ID, record.Ordinal, true)
+		if err != nil {
+			return o, false, err
+		}
+		if content.Dimensions > 0 {
+			return milvus.Options{Name: milvusName(c, record.Model), Dimensions: content.Dimensions}, false, nil
+		}
+	}
+	return o, true, nil
+}
+
+// sweepMilvus lists collections that are not the store's, and drops those that
+// were named. Another store, or another model, may own the others.
+func (c checkCommand) sweepMilvus(ctx context.Context, clusters []*milvus.Cluster, owned map[string]bool, report func(string)) error {
+	for _, cluster := range clusters {
+		names, err := cluster.Collections(ctx, milvusPrefix)
+		if err != nil {
+			return err
+		}
+		for _, name := range names {
+			switch {
+			case owned[name]:
+			case slices.Contains(c.Drop, name):
+				if err := cluster.Drop(ctx, name); err != nil {
+					return err
+				}
+				fmt.Println("milvus: dropped " + name)
+			default:
+				report("milvus: the collection " + name + " is of no collection here; if no other store or daemon uses it, --drop it")
+			}
+		}
+	}
+	return nil
+}
+
+const milvusPrefix = "sluice_"
+
 // milvusName is the same for all daemons on one store and differs between
 // stores, which may share a server, and between models.
 func milvusName(c store.Collection, model string) string {
 	of := fmt.Sprintf("%d %d %q %q %q", c.ID, c.Created.UnixNano(), c.Tenant, c.Name, model)
-	return fmt.Sprintf("sluice_%x", sha256.Sum256([]byte(of)))[:39]
+	return fmt.Sprintf(milvusPrefix+"%x", sha256.Sum256([]byte(of)))[:39]
 }

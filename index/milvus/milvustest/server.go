@@ -61,6 +61,18 @@ func Address(t testing.TB) string {
 	return shared.server.Address
 }
 
+// Serve is Address for a package that has one such test: the server ends with it.
+func Serve(t testing.TB) string {
+	t.Helper()
+	if given := os.Getenv("MILVUS_ADDR"); given != "" {
+		return given
+	}
+	s, err := Start()
+	Need(t, err)
+	t.Cleanup(s.Remove)
+	return s.Address
+}
+
 // Kill ends the server of Address, and Restart brings it back.
 func Kill(testing.TB) { shared.server.Kill() }
 
