@@ -166,10 +166,10 @@ func (s *Server) prepare(unpacked string) error {
 
 // Restart starts the server that Kill ended, on the same address and directory.
 // Its clock ticks faster than is usual, so that tests wait less for writes, and
-// it outlives a machine that is busy for minutes.
+// it outlives a machine that is busy for a minute; its successor waits as long.
 func (s *Server) Restart() error {
 	s.command = exec.Command(s.program, "--data", s.dir, "--proxy-port", strconv.Itoa(s.port),
-		"--extra-config", "proxy.timeTickInterval=20", "--extra-config", "common.session.ttl=600")
+		"--extra-config", "proxy.timeTickInterval=20", "--extra-config", "common.session.ttl=60")
 	s.command.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	if err := s.command.Start(); err != nil {
 		s.command = nil
