@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"sluice/bench"
+	"sluice/bench/figures"
 	"sluice/model/hub"
 )
 
@@ -54,6 +55,8 @@ type benchSearchCommand struct {
 	Peers   bool     `help:"Run the peers of bench/peers too ('make peers' sets them up)."`
 	Engines []string `help:"With --peers: only these, for example hnswlib,faiss_flat."`
 	Python  string   `default:".peers/bin/python" help:"With --peers: the Python that has bench/peers/requirements.txt."`
+	Index   string   `enum:"local,milvus" default:"local" help:"Which index: local, or milvus beside bare calls of its library."`
+	Milvus  string   `default:"127.0.0.1:19530" help:"With --index milvus: the server."`
 	JSON    string   `name:"json" type:"path" help:"File for the figures."`
 }
 
@@ -73,7 +76,12 @@ func (c benchSearchCommand) Run(ctx context.Context) error {
 	if c.Peers {
 		options.Peers = &bench.Peers{Python: c.Python, Script: filepath.Join("bench", "peers", "search.py"), Names: c.Engines}
 	}
-	file, err := bench.Search(ctx, options)
+	var file figures.File
+	if c.Index == "milvus" {
+		file, err = bench.Milvus(ctx, bench.MilvusOptions{Address: c.Milvus, Vectors: options.Vectors, Queries: c.Queries, Log: os.Stdout})
+	} else {
+		file, err = bench.Search(ctx, options)
+	}
 	if err != nil || c.JSON == "" {
 		return err
 	}
