@@ -66,8 +66,10 @@ func between(f field, from, to int64) expression {
 	return expression{text: string(strconv.AppendInt(text, to, 10))}
 }
 
-// buckets is how many values the partition key has.
-const buckets = 64
+const (
+	buckets    = 64 // values of the partition key
+	fewBuckets = 4  // with more, nearly all partitions are searched anyway
+)
 
 func bucketOf(class int64) int64 { return int64(uint64(class) % buckets) }
 
@@ -76,7 +78,7 @@ func bucketOf(class int64) int64 { return int64(uint64(class) % buckets) }
 // (2.3.5 does).
 func inClasses(classes []int64) expression {
 	e := in(classField, classes)
-	if len(classes) > buckets {
+	if len(classes) > fewBuckets {
 		return e
 	}
 	var of []int64
