@@ -1,5 +1,5 @@
 # Two commands do everything on a fresh machine: `make run` and `make test`.
-.PHONY: run test cuda-test clients milvus peers bench bench-peers lint build clean help vulncheck cross gorgonia-cuda
+.PHONY: run test cuda-test cuda-check gpu clients milvus peers bench bench-peers lint build clean help vulncheck cross gorgonia-cuda
 
 GO    ?= go
 CACHE ?= $(if $(SLUICE_CACHE),$(SLUICE_CACHE),$(HOME)/.cache/sluice)
@@ -46,8 +46,15 @@ test: build ## Every test, unit and integration, then the race detector (many mi
 cuda-test: ## The CUDA path on an emulated device (needs g++ and Python, no GPU)
 	@kernels/cuda/test.sh
 
+gpu: ## bin/sluice-gpu, the worker for NVIDIA GPUs (needs a C compiler and Python; no GPU, no CUDA)
+	@$(MAKE) --silent -C kernels/cuda trampoline include
+	. kernels/cuda/environment.sh && $(GO) build -trimpath -tags nvidia -ldflags "-s -w -X main.commit=$(COMMIT)" -o bin/sluice-gpu ./cmd/sluice-gpu
+
+cuda-check: gpu ## bin/cuda-check, a folder to copy to a machine with a GPU: its check.sh tests and measures there
+	@kernels/cuda/check/build.sh bin/cuda-check
+
 # What has concurrency worth racing; the engine's arithmetic is too slow under -race.
-RACED = ./filter/... ./store/... ./index/... ./ingest/... ./retrieve/... ./server/... ./client/...
+RACED = ./filter/... ./store/... ./index/... ./ingest/... ./retrieve/... ./server/... ./client/... ./gpu/cuda
 
 peers: .peers/ready .peers/serve/ready ## Install what `sluice bench … --peers` compares with, in .peers (6 GB with torch)
 

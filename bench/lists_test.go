@@ -56,6 +56,7 @@ type searcher struct {
 	listed, flat *ivf.Index
 	query        ivf.Query
 	memory       ivf.Scratch
+	scores       []float32
 	hits         []hit
 }
 
@@ -113,12 +114,11 @@ type hit struct {
 func (s *searcher) search(x *ivf.Index, allowed *ivf.Allowed, query []float32) (rows []uint32) {
 	s.space.Prepare(&s.query, query)
 	found := x.Search(&s.query, allowed, nil, 10, float32(math.Inf(-1)), &s.memory)
-	for _, row := range found {
-		s.space.Fetch(s.vectors.Row(int(row)))
-	}
+	s.scores = slices.Grow(s.scores[:0], len(found))[:len(found)]
+	s.space.DotRows(query, s.vectors.Rows, found, s.scores)
 	s.hits = s.hits[:0]
-	for _, row := range found {
-		s.hits = append(s.hits, hit{row, s.space.Dot(query, s.vectors.Row(int(row)))})
+	for i, row := range found {
+		s.hits = append(s.hits, hit{row, s.scores[i]})
 	}
 	slices.SortFunc(s.hits, func(a, b hit) int { return cmp.Or(cmp.Compare(b.score, a.score), cmp.Compare(a.row, b.row)) })
 	for _, h := range s.hits[:min(10, len(s.hits))] {

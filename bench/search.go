@@ -191,6 +191,7 @@ type entrant struct {
 	peer    string
 	setting int
 	recall  float64
+	trial   float64 // CPU seconds of a query
 	turns   []searchTurn
 }
 
@@ -206,13 +207,16 @@ var targets = []struct {
 // whose longer settings are not tried any more.
 const hopeless = 10
 
+// trial is how many queries tell how long a peer takes with a setting.
+const trial = 2 * pointFilters
+
 // enter tries the peers' settings, the cheapest first, and returns those that
-// are the first to reach a target.
+// are the first to reach a target, unless another takes a tenth of the time.
 func (b *searchBench) enter(p *point) (entrants []*entrant, err error) {
 	if b.peers == nil {
 		return nil, nil
 	}
-	fastest := math.Inf(1) // CPU time of a peer that reaches the first target
+	fastest := math.Inf(1) // CPU time of a query of a peer that reaches the first target
 	for _, name := range b.peers.names {
 		peer := b.peers.found[name]
 		if !peer.Filters && !p.all() {
@@ -220,16 +224,22 @@ func (b *searchBench) enter(p *point) (entrants []*entrant, err error) {
 		}
 		reached := 0
 		for _, setting := range peer.Settings {
-			t, err := b.peers.turn(name, setting, p, b.Queries, false)
+			t, err := b.peers.turn(name, setting, p, min(trial, b.Queries), false)
 			if err != nil {
 				return nil, err
 			}
-			recall := p.recall(t.Hits)
-			if n := reaches(recall); n > reached {
-				entrants = append(entrants, &entrant{peer: name, setting: setting, recall: recall})
-				fastest, reached = min(fastest, t.CPUSeconds), n
+			if t.CPUSeconds/float64(len(t.Hits)) > hopeless*fastest {
+				break
 			}
-			if reached == len(targets) || t.CPUSeconds > hopeless*fastest {
+			if t, err = b.peers.turn(name, setting, p, b.Queries, false); err != nil {
+				return nil, err
+			}
+			e := &entrant{peer: name, setting: setting, recall: p.recall(t.Hits), trial: t.CPUSeconds / float64(len(t.Hits))}
+			if n := reaches(e.recall); n > reached {
+				entrants = append(entrants, e)
+				fastest, reached = min(fastest, e.trial), n
+			}
+			if reached == len(targets) {
 				break
 			}
 		}
@@ -237,7 +247,11 @@ func (b *searchBench) enter(p *point) (entrants []*entrant, err error) {
 			fmt.Fprintf(b.Log, "%-42s %s does not reach a recall of .95, or not in %d times the time of another\n", p.name, name, hopeless)
 		}
 	}
-	return entrants, nil
+	return slices.DeleteFunc(slices.Clone(entrants), func(e *entrant) bool {
+		return slices.ContainsFunc(entrants, func(other *entrant) bool {
+			return e.trial > hopeless*other.trial && reaches(other.recall) >= reaches(e.recall)
+		})
+	}), nil
 }
 
 // reaches counts the targets that a recall reaches.

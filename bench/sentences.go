@@ -55,6 +55,11 @@ func isText(path string) bool { ext := filepath.Ext(path); return ext == ".md" |
 func isArchive(path string) bool { return strings.HasSuffix(path, ".tar.xz") }
 
 func (s *sentences) addArchive(data []byte) error {
+	return eachText(data, func(_, text string) { s.add(text) })
+}
+
+// eachText visits the texts of a .tar.xz archive, in its order.
+func eachText(data []byte, visit func(name, text string)) error {
 	unpacked, err := xz.NewReader(bytes.NewReader(data))
 	if err != nil {
 		return err
@@ -75,7 +80,7 @@ func (s *sentences) addArchive(data []byte) error {
 		if err != nil {
 			return err
 		}
-		s.add(string(text))
+		visit(header.Name, string(text))
 	}
 }
 

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"slices"
 	"time"
 
 	"sluice/bench/figures"
@@ -76,7 +75,7 @@ func Serve(ctx context.Context, o ServeOptions) (file figures.File, err error) {
 		return file, err
 	}
 	defer func() { err = errors.Join(err, engine.Close()) }()
-	m := &serveRun{o, map[string]float64{"tokens_per_text": engine.tokens}}
+	m := &serveRun{o, recorder{map[string]float64{"tokens_per_text": engine.tokens}, o.Log}}
 	file.Commit, file.Environment, file.Figures = figures.Commit(ctx), figures.Local(simd.Best().Level), m.out
 	if err := m.endpoint(ctx, "embed", engine, append([]Service{o.Ours}, o.Peers...)); err != nil {
 		return file, err
@@ -90,7 +89,7 @@ func Serve(ctx context.Context, o ServeOptions) (file figures.File, err error) {
 // serveRun is one Serve.
 type serveRun struct {
 	ServeOptions
-	out map[string]float64
+	recorder
 }
 
 // endpoint puts all loads on services that do the same, ours first. engine may
@@ -170,25 +169,6 @@ func (m *serveRun) open(ctx context.Context, endpoint string, rate float64, engi
 	return nil
 }
 
-// report records the figures of a service under a load.
-func (m *serveRun) report(name string, turns []served) {
-	latency := merged(turns, func(r load.Result) load.Histogram { return r.Latency })
-	for _, q := range []struct {
-		name string
-		of   float64
-	}{{"p50", .5}, {"p90", .9}, {"p95", .95}, {"p99", .99}, {"p99_9", .999}} {
-		m.out[name+"."+q.name+"_ms"] = milliseconds(latency.Quantile(q.of))
-	}
-	m.out[name+".max_ms"] = milliseconds(latency.Max())
-	rates := perRound(turns, load.Result.Rate)
-	m.out[name+".requests_per_s"] = median(rates)
-	m.out[name+".cpu_ms"] = median(each(turns, func(t served) float64 { return milliseconds(t.usage.CPU) / float64(t.Sent) }))
-	m.out[name+".rss_mb"] = slices.Max(each(turns, func(t served) float64 { return float64(t.usage.Resident) / (1 << 20) }))
-	fmt.Fprintf(m.Log, "%-45s %8.0f requests/s (%.0f to %.0f)  p50 %.2f  p95 %.2f  p99 %.2f  max %.1f ms  %.2f CPU ms each  %.0f MB\n",
-		name, median(rates), slices.Min(rates), slices.Max(rates), milliseconds(latency.Quantile(.5)), milliseconds(latency.Quantile(.95)),
-		milliseconds(latency.Quantile(.99)), milliseconds(latency.Max()), m.out[name+".cpu_ms"], m.out[name+".rss_mb"])
-}
-
 // compare records ours beside a peer.
 func (m *serveRun) compare(place, peer string, ours, theirs []served) {
 	p95 := func(r load.Result) float64 { return r.Latency.Quantile(.95).Seconds() }
@@ -223,12 +203,6 @@ func (m *serveRun) compareEngine(connections int, tokensPerText float64, ours []
 	}
 }
 
-// spread also prints what it records.
-func (m *serveRun) spread(name string, values []float64) {
-	spread(m.out, name, values)
-	fmt.Fprintf(m.Log, "%-60s %.3g (%.3g to %.3g)\n", name, m.out[name], m.out[name+".min"], m.out[name+".max"])
-}
-
 // differences are ours less the engine's median latency, in µs, by round.
 func differences(ours []served, engine []called) (d []float64) {
 	for i, t := range ours {
@@ -241,14 +215,6 @@ func latencies(turns []called) load.Histogram {
 	h := load.NewHistogram()
 	for _, c := range turns {
 		h.Merge(c.latency)
-	}
-	return h
-}
-
-func merged(turns []served, of func(load.Result) load.Histogram) load.Histogram {
-	h := load.NewHistogram()
-	for _, t := range turns {
-		h.Merge(of(t.Result))
 	}
 	return h
 }

@@ -30,8 +30,7 @@ func BenchmarkParseAndChunk(b *testing.B) {
 				for _, s := range sources {
 					doc, err := document.Parse(s.format, s.raw)
 					require.NoError(b, err)
-					chunker, err := For(s.format)
-					require.NoError(b, err)
+					chunker := For(s.format)
 					chunker.Chunk(doc)
 				}
 			}

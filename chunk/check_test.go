@@ -25,7 +25,7 @@ func check(d document.Document, chunks []Chunk) error {
 		if strings.TrimSpace(s) != s || !utf8.ValidString(s) {
 			return fmt.Errorf("chunk %d %q is not trimmed or cuts a character", i, s)
 		}
-		if n := measure(s, maxPieces); !n.fits(len(s), budget(c.Headings)) {
+		if n := measure(s, usual); !n.fits(len(s), usual.beside(c.Headings)) {
 			return fmt.Errorf("chunk %d [%d,%d) has %d words, %d pieces", i, c.Start, c.End, n.words, n.pieces)
 		}
 		if want := path(d.Blocks, c.Start); !slices.Equal(want, c.Headings) {

@@ -10,13 +10,22 @@ type Chunk struct {
 	Start    int
 	End      int
 	Headings []string
+	Index    string // what it is found by in place of its text, as a table by its rows in words; "": its text
 }
 
-// EmbedText is what is embedded and lexically indexed for a chunk: its heading
-// path and its text.
+// IndexText is what a chunk is found by, without its heading path.
+func IndexText(text string, c Chunk) string {
+	if c.Index != "" {
+		return c.Index
+	}
+	return text[c.Start:c.End]
+}
+
+// EmbedText is what is embedded for a chunk: its heading path and what it is
+// found by.
 func EmbedText(text string, c Chunk) string {
 	if len(c.Headings) == 0 {
-		return text[c.Start:c.End]
+		return IndexText(text, c)
 	}
-	return strings.Join(c.Headings, " > ") + "\n" + text[c.Start:c.End]
+	return strings.Join(c.Headings, " > ") + "\n" + IndexText(text, c)
 }

@@ -64,7 +64,7 @@ func TestOneLongLine(t *testing.T) {
 		n = 50_000_000
 	}
 	for _, unit := range []string{"word and another, ", "x", "[", "- ", "> ", "<a ", "|a", "日本"} {
-		for _, format := range document.Formats() {
+		for _, format := range own {
 			t.Run(fmt.Sprintf("%s/%q", format, unit), func(t *testing.T) {
 				doc, chunks := parseAndChunk(t, format, strings.Repeat(unit, n/len(unit)))
 				require.NoError(t, document.Check(doc))

@@ -12,24 +12,27 @@ import (
 type packer struct {
 	*walk
 	path   []string
-	pieces int // limit of a chunk beside its path
+	limits limits // of a chunk beside its path
 
 	start, end int // of the chunk under way; none if they are equal
 	size       size
+	prose      bool          // it ends in sentences
+	kind       document.Kind // of the block that is being packed
 }
 
 // block packs a block: whole where it fits, else by its parts.
 func (p *packer) block(b *document.Block) {
+	p.kind = b.Kind
 	if p.whole(b.Start, b.End) {
 		return
 	}
 	switch b.Kind {
 	case document.Table, document.Code, document.Metadata:
-		p.cut(b.Start, b.End, line, word, prefix(p.pieces))
+		p.cut(b.Start, b.End, line, word, prefix(p.limits))
 	case document.List, document.Item, document.Quote:
 		p.children(b)
 	default:
-		p.cut(b.Start, b.End, sentence, word, prefix(p.pieces))
+		p.cut(b.Start, b.End, sentence, word, prefix(p.limits))
 	}
 }
 
@@ -40,7 +43,7 @@ func (p *packer) children(b *document.Block) {
 	if len(b.Children) > 0 {
 		first = b.Children[0].Start
 	}
-	p.cut(b.Start, first, line, word, prefix(p.pieces))
+	p.cut(b.Start, first, line, word, prefix(p.limits))
 	for _, c := range b.Children {
 		p.block(c)
 	}
@@ -60,33 +63,59 @@ func (p *packer) cut(start, end int, by ...splitter) {
 
 // whole packs [start, end) in one piece and says whether that was possible.
 func (p *packer) whole(start, end int) bool {
-	s := strings.TrimLeftFunc(p.text[start:end], unicode.IsSpace)
-	start = end - len(s)
-	s = strings.TrimRightFunc(s, unicode.IsSpace)
-	size := measure(s, p.pieces)
-	if !size.fits(len(s), p.pieces) {
+	start, end = trim(p.text, start, end)
+	s := p.text[start:end]
+	size := measure(s, p.limits)
+	if !size.fits(len(s), p.limits) {
 		return false
 	}
 	if s != "" {
-		p.add(start, start+len(s), size)
+		p.add(start, end, size)
 	}
 	return true
 }
 
 // add puts a part that fits into the chunk under way, or begins one with it.
 func (p *packer) add(start, end int, s size) {
-	if sum := p.size.plus(s); p.start < p.end && sum.fits(end-p.start, p.pieces) {
+	defer func() { p.prose = p.kind == document.Paragraph }()
+	if sum := p.size.plus(s); p.start < p.end && sum.fits(end-p.start, p.limits) {
 		p.end, p.size = end, sum
 		return
 	}
+	before, prose := Chunk{Start: p.start, End: p.end}, p.prose
 	p.flush()
 	p.start, p.end, p.size = start, end, s
+	if prose {
+		p.overlap(before)
+	}
+}
+
+// overlap begins the chunk under way with the last whole sentences of the one
+// before it, as many as fit into the limits and into the walk's overlap.
+func (p *packer) overlap(before Chunk) {
+	for at := before.Start; at < before.End; at += sentence(p.text[at:before.End]) {
+		start, _ := trim(p.text, at, before.End)
+		if start == before.Start || measure(p.text[start:before.End], p.limits).words > p.walk.overlap {
+			continue
+		}
+		if s := measure(p.text[start:p.end], p.limits); s.fits(p.end-start, p.limits) {
+			p.start, p.size = start, s
+			return
+		}
+	}
 }
 
 // flush ends the chunk under way.
 func (p *packer) flush() {
 	if p.start < p.end {
-		p.chunks = append(p.chunks, Chunk{Start: p.start, End: p.end, Headings: p.path})
+		p.chunks = append(p.chunks, Chunk{Start: p.start, End: p.end, Headings: p.path, Index: p.index()})
 	}
 	p.start, p.end, p.size = 0, 0, size{}
+}
+
+// trim narrows [start, end) so that it neither begins nor ends in white space.
+func trim(text string, start, end int) (int, int) {
+	s := strings.TrimLeftFunc(text[start:end], unicode.IsSpace)
+	start = end - len(s)
+	return start, start + len(strings.TrimRightFunc(s, unicode.IsSpace))
 }

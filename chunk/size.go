@@ -5,10 +5,18 @@ import (
 	"unicode/utf8"
 )
 
-// Limits of a chunk. docs/formats/chunks.md says how they were chosen.
+// limits of a chunk. docs/formats/chunks.md says how they were chosen.
+type limits struct {
+	words  int
+	pieces int // of heading path and chunk together
+}
+
+// usual are the limits of versions 1 of the formats' own chunkers.
+var usual = limits{words: maxWords, pieces: maxPieces}
+
 const (
 	maxWords  = 180
-	maxPieces = 240  // of heading path and chunk together
+	maxPieces = 240
 	maxBytes  = 4096 // white space included
 
 	pieceBytes = 6 // letters and digits that count as one piece
@@ -22,27 +30,27 @@ type size struct{ words, pieces int }
 
 func (s size) plus(t size) size { return size{s.words + t.words, s.pieces + t.pieces} }
 
-// budget is how many pieces a chunk may have beside its heading path, at least
-// half of all.
-func budget(path []string) int {
-	left := maxPieces
+// beside are the limits of a chunk beside its heading path: at least half of
+// the pieces.
+func (l limits) beside(path []string) limits {
+	left := l.pieces
 	for _, title := range path {
-		left -= measure(title, maxPieces).pieces
+		left -= measure(title, l).pieces
 	}
-	return max(left, maxPieces/2)
+	return limits{l.words, max(left, l.pieces/2)}
 }
 
 // fits says whether a text of size s and n bytes is within the limits.
-func (s size) fits(n, pieces int) bool {
-	return s.words <= maxWords && s.pieces <= pieces && n <= maxBytes
+func (s size) fits(n int, l limits) bool {
+	return s.words <= l.words && s.pieces <= l.pieces && n <= maxBytes
 }
 
 // measure counts s, but stops when it is beyond the limits.
-func measure(s string, pieces int) size {
+func measure(s string, l limits) size {
 	var c counter
 	for i, r := range s {
 		c.add(r)
-		if !c.size.fits(i+1, pieces) {
+		if !c.size.fits(i+1, l) {
 			break
 		}
 	}

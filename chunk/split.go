@@ -80,12 +80,12 @@ func endsHere(rest string) bool {
 }
 
 // prefix returns a splitter that takes as many characters as fit.
-func prefix(pieces int) splitter {
+func prefix(l limits) splitter {
 	return func(s string) int {
 		var c counter
 		for i, r := range s {
 			c.add(r)
-			if i > 0 && !c.size.fits(i+utf8.RuneLen(r), pieces) {
+			if i > 0 && !c.size.fits(i+utf8.RuneLen(r), l) {
 				return i
 			}
 		}

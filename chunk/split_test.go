@@ -49,17 +49,17 @@ func TestMeasure(t *testing.T) {
 		"| --- |":            {3, 5},
 		"e\u0301e\u0301 \tz": {2, 2},
 	} {
-		require.Equal(t, want, measure(text, maxPieces), "%q", text)
+		require.Equal(t, want, measure(text, usual), "%q", text)
 	}
 }
 
 func TestBudgetLeavesHalf(t *testing.T) {
-	require.Equal(t, maxPieces, budget(nil))
-	require.Equal(t, maxPieces-3, budget([]string{"One two", "Three"}))
-	require.Equal(t, maxPieces/2, budget([]string{strings.Repeat("word ", 200)}))
+	require.Equal(t, usual, usual.beside(nil))
+	require.Equal(t, maxPieces-3, usual.beside([]string{"One two", "Three"}).pieces)
+	require.Equal(t, maxPieces/2, usual.beside([]string{strings.Repeat("word ", 200)}).pieces)
 }
 
 func TestMeasureAllocatesNothing(t *testing.T) {
 	text := strings.Repeat("Some words, 日本語 too. ", 20)
-	require.Zero(t, testing.AllocsPerRun(100, func() { measure(text, maxPieces) }))
+	require.Zero(t, testing.AllocsPerRun(100, func() { measure(text, usual) }))
 }

@@ -52,7 +52,7 @@ type AccessPreviewRequest struct {
 // AccessPreview answers it. Nothing was changed.
 type AccessPreview struct {
 	Compared    int                `json:"compared"` // principals
-	LeftOut     int                `json:"left_out"` // principals beyond 10,000
+	LeftOut     int                `json:"left_out"` // principals beyond 10,000, or beyond 50 million evaluations: principals × access classes × policies, of now and then
 	Changed     int                `json:"changed"`  // of the compared, those who gain or lose
 	Gained      int                `json:"gained"`   // documents, over all principals
 	Lost        int                `json:"lost"`
@@ -99,8 +99,9 @@ type ReadersVerdict struct {
 // PoliciesVerdict is what the policies say.
 type PoliciesVerdict struct {
 	Permit     bool           `json:"permit"`
-	Forbid     bool           `json:"forbid"` // some forbids; else none permits
-	By         []string       `json:"by"`     // file:line:column of the policies that decide
+	Forbid     bool           `json:"forbid"`   // some forbids; else none permits
+	BuiltIn    bool           `json:"built_in"` // they are those of a daemon that has none of its own
+	By         []string       `json:"by"`       // file:line:column of the policies that decide
 	Errors     []string       `json:"errors"`
 	Attributes map[string]any `json:"attributes"` // of the document, as policies see them
 }

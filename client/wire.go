@@ -11,6 +11,7 @@ import (
 type CollectionSettings struct {
 	Analyzer   string `json:"analyzer,omitempty"`    // "english" (default), …
 	TokenCodes *bool  `json:"token_codes,omitempty"` // keep token codes for late interaction; default true
+	Chunker    string `json:"chunker,omitempty"`     // such as "structure/1"; default: that of each document's format
 	CodeBits   int    `json:"code_bits,omitempty"`   // a dimension of theirs: 1 or 8; default 1, with own vectors 8
 
 	OwnVectors *OwnVectors `json:"own_vectors,omitempty"` // documents bring their vectors; none: the model makes them
@@ -28,6 +29,7 @@ type Collection struct {
 	Name       string    `json:"name"`
 	Analyzer   string    `json:"analyzer"`
 	TokenCodes bool      `json:"token_codes"`
+	Chunker    string    `json:"chunker,omitempty"`   // "": that of each document's format
 	CodeBits   int       `json:"code_bits,omitempty"` // of token codes, if there are any
 	Model      string    `json:"model"`               // "" where documents bring their vectors
 	Dimensions int       `json:"dimensions"`          // of a passage's vector
@@ -47,8 +49,9 @@ type Collection struct {
 type Document struct {
 	Key        string         `json:"key"`
 	Title      string         `json:"title,omitempty"`
-	Format     string         `json:"format,omitempty"` // "markdown", "html", "text"
+	Format     string         `json:"format,omitempty"` // "markdown", "html", "text", "docling", "pdf", "docx", "pptx", "xlsx"
 	Text       string         `json:"text,omitempty"`
+	Data       []byte         `json:"data,omitempty"` // in place of Text: the bytes of a format that is no text, in base64
 	Passages   []Passage      `json:"passages,omitempty"`
 	Readers    *[]string      `json:"readers,omitempty"`
 	Attributes map[string]any `json:"attributes,omitzero"`
@@ -135,11 +138,12 @@ type SearchRequest struct {
 
 // SearchResponse answers it.
 type SearchResponse struct {
-	Results  []SearchResult `json:"results"`
-	Strategy string         `json:"strategy"`
-	Plan     string         `json:"plan"` // hash of the plan
-	Counts   Counts         `json:"counts"`
-	Degraded []string       `json:"degraded"`
+	Results    []SearchResult `json:"results"`
+	Strategy   string         `json:"strategy"`
+	Generation uint32         `json:"generation"` // of the collection, that the whole answer is from
+	Plan       string         `json:"plan"`       // hash of the plan
+	Counts     Counts         `json:"counts"`
+	Degraded   []string       `json:"degraded"`
 }
 
 // Counts of documents. Only what the principal may read is counted.

@@ -3,6 +3,7 @@ package document
 import (
 	"errors"
 	"fmt"
+	"strings"
 	"unicode/utf8"
 )
 
@@ -14,6 +15,7 @@ import (
 //   - only sections, lists, items and quotes have children; a list has items only;
 //   - a section begins with its heading, of its level; headings are nowhere else;
 //     sections lie in sections of a lower level or at the top, after the body;
+//   - the rows of a table lie in it, in order, each on one line;
 //   - every character but white space lies in a block of the top level, inside a
 //     section in one of its children, and so inside a list, item or quote, but
 //     for marks before its first child.
@@ -59,6 +61,8 @@ func checkChildren(text string, parent *Block, at int) error {
 
 func checkBlock(text string, parent, b *Block) error {
 	switch {
+	case b == nil:
+		return violation(parent, "has a child that is none")
 	case b.Start < parent.Start || b.End > parent.End || b.Start >= b.End:
 		return violation(b, "is empty or outside of its parent")
 	case !utf8.RuneStart(text[b.Start]) || b.End < len(text) && !utf8.RuneStart(text[b.End]):
@@ -72,13 +76,34 @@ func checkBlock(text string, parent, b *Block) error {
 		return checkSection(text, parent, b)
 	case List, Item, Quote:
 		return checkContainer(text, b)
-	case Heading, Paragraph, Table, Code, Metadata:
+	case Heading, Paragraph, Table, Code, Metadata, Figure, Caption, Formula, Footnote:
 		if len(b.Children) > 0 {
 			return violation(b, "has children")
 		}
-		return nil
+		return checkRows(text, b)
 	}
 	return violation(b, "is of an unknown kind")
+}
+
+// checkRows checks that the rows of a table lie in it, in order.
+func checkRows(text string, b *Block) error {
+	if b.Grid == nil {
+		return nil
+	}
+	at := b.Start
+	for _, row := range b.Grid.Rows {
+		if row.Start < at || row.End < row.Start || row.End > b.End {
+			return violation(b, "has the row [%d, %d) out of order", row.Start, row.End)
+		}
+		if strings.Contains(text[row.Start:row.End], "\n") {
+			return violation(b, "has the row [%d, %d) on several lines", row.Start, row.End)
+		}
+		at = row.End
+	}
+	if b.Kind != Table || len(b.Grid.Rows) == 0 || b.Grid.Header > len(b.Grid.Rows) {
+		return violation(b, "has a grid that is none")
+	}
+	return nil
 }
 
 func checkSection(text string, parent, b *Block) error {

@@ -120,7 +120,7 @@ func (x *extractor) start(name atom.Atom, a attributes, selfClosing bool) {
 	case name == atom.Table:
 		x.startTable()
 	case x.table != nil:
-		x.inTable(name)
+		x.inTable(name, a)
 	case name == atom.Br:
 		x.lineBreak()
 	case x.pre:

@@ -13,6 +13,8 @@ type table struct {
 	start int // of its first row in the text, -1 before that
 	cells []string
 	cell  bool // a cell is open, even if it is empty
+	row   gridRow
+	grid  gridBuilder
 }
 
 func (x *extractor) startTable() {
@@ -26,13 +28,15 @@ func (x *extractor) startTable() {
 }
 
 // inTable handles a start tag inside a table.
-func (x *extractor) inTable(name atom.Atom) {
+func (x *extractor) inTable(name atom.Atom, a attributes) {
 	switch own := x.table.depth == 1; {
 	case own && (name == atom.Td || name == atom.Th):
 		x.endCell()
 		x.table.cell = true
+		x.table.row.begin(name == atom.Th, a.span)
 	case own && (name == atom.Tr || name == atom.Caption):
 		x.endRow()
+		x.table.row.caption = name == atom.Caption
 	default:
 		x.space = x.space || breaksCell(name)
 	}
@@ -64,6 +68,7 @@ func (x *extractor) endCell() {
 	text := x.take()
 	if x.table.cell || text != "" {
 		x.table.cells = append(x.table.cells, text)
+		x.table.row.add(text)
 	}
 	x.table.cell = false
 }
@@ -71,6 +76,8 @@ func (x *extractor) endCell() {
 // endRow writes the cells on one line, unless all are empty.
 func (x *extractor) endRow() {
 	x.endCell()
+	line := x.table.row
+	x.table.row = gridRow{}
 	if isBlank(strings.Join(x.table.cells, "")) {
 		x.table.cells = x.table.cells[:0]
 		return
@@ -82,6 +89,7 @@ func (x *extractor) endRow() {
 	} else {
 		x.out.WriteString("\n" + row)
 	}
+	x.table.grid.add(line, row, x.out.Len())
 }
 
 func (x *extractor) closeTable() {
@@ -90,7 +98,7 @@ func (x *extractor) closeTable() {
 	}
 	x.endRow()
 	if x.table.start >= 0 {
-		x.add(&Block{Kind: Table, Start: x.table.start, End: x.out.Len()})
+		x.add(&Block{Kind: Table, Start: x.table.start, End: x.out.Len(), Grid: x.table.grid.table()})
 	}
 	x.table = nil
 }

@@ -14,6 +14,7 @@ type textWriter struct {
 	space     bool     // white space stands before what comes next
 	marker    string   // of the item that has no text yet
 	separator string   // goes before the next text
+	place     []Place  // of the block under way
 }
 
 // collapse appends text with runs of HTML's white space as one space, none at
@@ -52,7 +53,7 @@ func (w *textWriter) leaf(kind Kind, level int) {
 		at := strings.Index(line, text)
 		text = line[lineStart(line, at):at] + text
 	}
-	b := &Block{Kind: kind, Level: level}
+	b := &Block{Kind: kind, Level: level, Places: w.place}
 	if kind == Heading {
 		b.Title = oneLine(text)
 	}

@@ -136,8 +136,39 @@ func (w window) block(n ast.Node, start, end int) *Block {
 		b.Title = plainText(n.Lines().Value(w.source))
 	case b.Kind == List || b.Kind == Item || b.Kind == Quote:
 		b.Children = w.children(n, start, end)
+	case b.Kind == Table:
+		b.Grid = w.grid(n, end)
 	}
 	return b
+}
+
+// grid reads the cells of a table: its header and the rows below it, each a line.
+func (w window) grid(n ast.Node, end int) *Grid {
+	g := &Grid{Header: 1}
+	for row := n.FirstChild(); row != nil; row = row.NextSibling() {
+		at := w.rowStart(row)
+		r := Row{}
+		r.Start, r.End = trimRange(w.text, at, min(lineEnd(w.text, at), end))
+		for cell := row.FirstChild(); cell != nil; cell = cell.NextSibling() {
+			source := strings.TrimSpace(string(cell.Lines().Value(w.source)))
+			r.Cells = append(r.Cells, strings.ReplaceAll(source, `\|`, "|"))
+		}
+		g.Rows = append(g.Rows, r)
+	}
+	return g
+}
+
+// rowStart returns where a row begins: at the bar before its first cell, if there is one.
+func (w window) rowStart(row ast.Node) int {
+	at := row.Pos()
+	if cell := row.FirstChild(); cell != nil && cell.Pos() >= 0 {
+		at = cell.Pos()
+	}
+	at += w.base
+	if before := strings.TrimRight(w.text[:at], " \t"); strings.HasSuffix(before, "|") {
+		return len(before) - 1
+	}
+	return at
 }
 
 func kindOf(n ast.Node) Kind {

@@ -73,7 +73,7 @@ func dumpBlocks(out *strings.Builder, text string, blocks []*Block, indent strin
 func TestUnknownFormat(t *testing.T) {
 	_, err := Parse("pdf", []byte("x"))
 	require.ErrorIs(t, err, ErrUnknownFormat)
-	require.ErrorContains(t, err, `"pdf"; known are html, markdown, text`)
+	require.ErrorContains(t, err, `"pdf"; known are docling, html, markdown, text`)
 }
 
 func TestNotUTF8(t *testing.T) {
@@ -87,9 +87,38 @@ func TestNotUTF8(t *testing.T) {
 }
 
 func TestPanicIsAnError(t *testing.T) {
-	_, err := guarded(func(string) (Document, error) { panic("boom") }, "")
+	_, err := guarded(func([]byte) (Document, error) { panic("boom") }, nil)
 	require.ErrorContains(t, err, "boom")
 	want := errors.New("plain")
-	_, err = guarded(func(string) (Document, error) { return Document{}, want }, "")
+	_, err = guarded(func([]byte) (Document, error) { return Document{}, want }, nil)
 	require.ErrorIs(t, err, want)
+}
+
+// TestGrids runs testdata/grid/*: "grid format=F" prints the cells of the tables.
+func TestGrids(t *testing.T) {
+	datadriven.Walk(t, "testdata/grid", func(t *testing.T, path string) {
+		datadriven.RunTest(t, path, func(t *testing.T, d *datadriven.TestData) string {
+			var format string
+			d.ScanArgs(t, "format", &format)
+			doc, err := Parse(format, []byte(d.Input))
+			require.NoError(t, err)
+			require.NoError(t, Check(doc))
+			var out strings.Builder
+			dumpGrids(&out, doc.Text, doc.Blocks)
+			return out.String()
+		})
+	})
+}
+
+func dumpGrids(out *strings.Builder, text string, blocks []*Block) {
+	for _, b := range blocks {
+		dumpGrids(out, text, b.Children)
+		if b.Grid == nil {
+			continue
+		}
+		fmt.Fprintf(out, "caption %q, header %d, columns %q\n", b.Grid.Caption, b.Grid.Header, b.Grid.Columns())
+		for _, row := range b.Grid.Rows {
+			fmt.Fprintf(out, "  %q of %q\n", row.Cells, text[row.Start:row.End])
+		}
+	}
 }

@@ -21,7 +21,7 @@ func (r *runner) ingest(ctx context.Context) error {
 		if err != nil {
 			return fmt.Errorf("identity of the writer of tenant %s: %w", tenant, err)
 		}
-		collection, err := session.CreateCollection(ctx, r.dataset.Name, client.CollectionSettings{CodeBits: r.options.CodeBits})
+		collection, err := session.CreateCollection(ctx, r.dataset.Name, client.CollectionSettings{Chunker: r.options.Chunker, CodeBits: r.options.CodeBits})
 		if err != nil {
 			return fmt.Errorf("creating collection %s in tenant %s: %w", r.dataset.Name, tenant, err)
 		}

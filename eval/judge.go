@@ -139,6 +139,17 @@ func (t trial) ranks(ranked []client.SearchResult) []int {
 	return ranks
 }
 
+// wholeRanks are the ranks of the first results that have all of each item.
+func (t trial) wholeRanks(ranked []client.SearchResult) []int {
+	ranks := make([]int, len(t.evidence))
+	for i, item := range t.evidence {
+		ranks[i] = 1 + slices.IndexFunc(ranked, func(r client.SearchResult) bool {
+			return item.metBy(r) && (item.Quote == "" || r.Start <= item.start && item.end <= r.End)
+		})
+	}
+	return ranks
+}
+
 // relevant reports whether the result meets any evidence.
 func (t trial) relevant(result client.SearchResult) bool {
 	return slices.ContainsFunc(t.evidence, func(l located) bool { return l.metBy(result) })

@@ -53,6 +53,7 @@ type Answer struct {
 	Principal     string         `json:"principal"`
 	Strategy      string         `json:"strategy"`
 	EvidenceRanks []int          `json:"evidence_ranks"` // 1-based, 0 for none
+	WholeRanks    []int          `json:"whole_ranks"`    // of the first result that has all of the item
 	LatencyMS     float64        `json:"latency_ms"`     // as the client sees it
 	Degraded      []string       `json:"degraded,omitempty"`
 	Results       []AnswerResult `json:"results"` // as ranks are counted
@@ -75,7 +76,7 @@ func (t trial) answer(strategy string, response client.SearchResponse, took time
 		results = append(results, AnswerResult{r.Document, r.Version, r.Start, r.End, r.Score, t.relevant(r)})
 	}
 	return Answer{
-		Case: t.ID, Principal: t.Principal, Strategy: strategy, EvidenceRanks: t.ranks(ranked),
+		Case: t.ID, Principal: t.Principal, Strategy: strategy, EvidenceRanks: t.ranks(ranked), WholeRanks: t.wholeRanks(ranked),
 		LatencyMS: float64(took) / float64(time.Millisecond), Degraded: response.Degraded, Results: results,
 	}
 }

@@ -18,6 +18,7 @@ type Options struct {
 	Split      string   // "" for all cases
 	Strategies []string // at least one
 	Ingest     bool     // write the data set first
+	Chunker    string   // of the collection it is written to; "": by format
 	CodeBits   int      // of the collection it is written to; 0: the service's choice
 	Connect    Connector
 	Out        string // directory for run.json, cases.jsonl and report.md; "" for none
@@ -37,31 +38,38 @@ var ErrDisagreement = errors.New("the labels and the service disagree")
 // the process's exit code. The error is nil unless the outcome is Failed; a leak,
 // a scope failure and a degraded response are findings, not errors.
 func Run(ctx context.Context, o Options) (Report, error) {
+	report, _, err := answered(ctx, o)
+	return report, err
+}
+
+// answered is Run with the answers that the report sums up.
+func answered(ctx context.Context, o Options) (Report, []Answer, error) {
 	dataset, err := Load(o.Dataset)
 	if err != nil {
-		return Report{}, err
+		return Report{}, nil, err
 	}
 	cases, err := dataset.Select(o.Split)
 	if err != nil {
-		return Report{}, err
+		return Report{}, nil, err
 	}
 	if len(o.Strategies) == 0 || len(slices.Compact(slices.Sorted(slices.Values(o.Strategies)))) < len(o.Strategies) {
-		return Report{}, fmt.Errorf("strategies %q: name at least one and each once, as in sparse,dense,hybrid", o.Strategies)
+		return Report{}, nil, fmt.Errorf("strategies %q: name at least one and each once, as in sparse,dense,hybrid", o.Strategies)
 	}
 	report, err := newReport(ctx, o, dataset, cases)
 	if err != nil {
-		return Report{}, err
+		return Report{}, nil, err
 	}
 	backend, err := o.Connect(ctx, dataset)
 	if err != nil {
-		return report, fmt.Errorf("connecting to the service: %w", err)
+		return report, nil, fmt.Errorf("connecting to the service: %w", err)
 	}
 	r := &runner{
 		options: o, dataset: dataset, cases: cases, backend: backend, report: report,
 		sessions: map[string]Session{}, texts: map[string]string{}, done: map[string]int{},
 	}
 	err = errors.Join(r.run(ctx), backend.Close())
-	return r.finish(err)
+	report, err = r.finish(err)
+	return report, r.answers, err
 }
 
 // runner is the state of one run; it lives on one goroutine.

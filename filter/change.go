@@ -14,8 +14,8 @@ type Change struct {
 	Access  Access
 }
 
-// renumberSlack is how many ids of vanished classes a ledger bears, beyond as
-// many as there are classes, before the next View starts a new one.
+// renumberSlack is how many ids of vanished classes, or readers, are borne,
+// beyond as many as there are, before the next View numbers them anew.
 const renumberSlack = 1 << 16
 
 // Apply returns the View after the changes, in order. Applying a change twice
@@ -61,6 +61,9 @@ func (v *View) edit() *viewEdit {
 }
 
 func (e *viewEdit) view(touched []uint32) *View {
+	if int(e.next.lastReader) > 2*e.readers.size+renumberSlack {
+		e.renumberReaders()
+	}
 	e.next.rows = e.rows.table
 	e.next.names = e.names.table
 	e.next.readers = e.readers.shards
@@ -78,7 +81,6 @@ func (e *viewEdit) view(touched []uint32) *View {
 // bitmaps of decisions mostly about classes that are gone.
 func (e *viewEdit) renumber() {
 	ledger := newLedger()
-	ledger.nextReader.Store(e.next.ledger.nextReader.Load())
 	for key, c := range e.classes.all() {
 		renamed := *c.class
 		renamed.id = ledger.nextClass.Add(1)
@@ -86,6 +88,34 @@ func (e *viewEdit) renumber() {
 	}
 	e.next.ledger = ledger
 	e.next.history = history{} // it speaks of the states of the old ledger
+}
+
+// renumberReaders numbers the readers that there are from one on, so that the
+// table of their names is not mostly of those that are gone.
+func (e *viewEdit) renumberReaders() {
+	e.names, e.next.lastReader = table[Reader](nil).edit(), 0
+	renamed := make(map[uint32]uint32, e.readers.size)
+	for name, p := range e.readers.all() {
+		before := p.id
+		p.id = e.nameReader(name)
+		renamed[before] = p.id
+		e.readers.set(name, p)
+	}
+	for ordinal := range roaring.Values(e.next.present) {
+		r := *e.rows.get(ordinal)
+		r.readers = slices.Clone(r.readers)
+		for i, id := range r.readers {
+			r.readers[i] = renamed[id]
+		}
+		e.rows.replace(ordinal, &r)
+	}
+}
+
+// nameReader gives a reader an id.
+func (e *viewEdit) nameReader(name Reader) uint32 {
+	e.next.lastReader++
+	e.names.insert(e.next.lastReader, name)
+	return e.next.lastReader
 }
 
 // own returns a bitmap that may be written to, in place of the given one.
@@ -142,8 +172,7 @@ func (e *viewEdit) insertReaders(ordinal uint32, r Readers) []uint32 {
 		p, known := e.readers.get(name)
 		if !known {
 			name = Reader(strings.Clone(string(name))) // the list may be part of something large
-			p.id = e.next.ledger.nextReader.Add(1)
-			e.names.insert(p.id, name)
+			p.id = e.nameReader(name)
 		}
 		e.add(&p.documents, ordinal)
 		e.readers.set(name, p)

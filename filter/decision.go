@@ -11,25 +11,6 @@ import (
 // policy schema declares. Such a principal is admitted to nothing.
 var ErrPrincipal = errors.New("the principal does not fit the policy schema")
 
-// Admits decides about one document of the principal's own tenant: readers
-// admit or are undeclared, a policy permits and none forbids. It is the
-// recheck after a search. With an error the answer is always false; the error
-// says why the policies could not be asked.
-func (p *Policies) Admits(principal Principal, a Access) (bool, error) {
-	if p == nil || !principal.known() || !a.Readers.admit(p.names(principal)) {
-		return false, nil
-	}
-	user, err := p.user(principal)
-	if err != nil {
-		return false, err
-	}
-	record, err := documentRecord(principal.Tenant, a.Attributes)
-	if err != nil {
-		return false, p.fault(err)
-	}
-	return p.permit(user, documentEntity(record))
-}
-
 // CheckDocument says what keeps a document with these attributes from ever
 // being permitted: a type that differs from the schema's, or a missing attribute.
 func (p *Policies) CheckDocument(a Attributes) error {

@@ -26,6 +26,11 @@ func StarterPolicies() (*Policies, error) {
 	return loadPolicies(directory)
 }
 
+func (p *Policies) isStarter() bool {
+	starter, err := StarterPolicies()
+	return err == nil && starter.Digest() == p.Digest()
+}
+
 // LoadPolicies reads the schema, the *.cedar files and the hierarchy of groups
 // of a directory, not of its subdirectories. A directory without any denies everything; one that
 // cannot be read is an error.

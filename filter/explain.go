@@ -15,20 +15,22 @@ type Explanation struct {
 	Decisive   []string // file:line:column of the policies that permit, or of those that forbid
 	Forbidden  bool     // the decisive ones forbid
 	Errors     []string // why policies could not be asked, or evaluated
+	Starter    bool     // the policies are the starter's, and in no directory
 }
 
 // Listed reports whether the readers admit the principal.
 func (e Explanation) Listed() bool { return e.Undeclared || len(e.Readers) > 0 }
 
-// Admitted is what Policies.Admits says.
+// Admitted reports whether both halves say so.
 func (e Explanation) Admitted() bool { return e.Listed() && e.Permitted }
 
-// Explain decides as Admits does, and says why. Faults does not count it.
+// Explain decides about one document of the principal's own tenant as View and
+// Judge do, and says why. Faults does not count it.
 func (p *Policies) Explain(principal Principal, a Access) Explanation {
 	if p == nil || !principal.known() {
 		return Explanation{Errors: []string{"no principal, or no policies: nothing is admitted"}}
 	}
-	e := Explanation{Undeclared: a.Readers.open()}
+	e := Explanation{Undeclared: a.Readers.open(), Starter: p.isStarter()}
 	names := p.names(principal)
 	for _, reader := range a.Readers.List {
 		if slices.Contains(names, reader) {

@@ -2,9 +2,8 @@ package filter
 
 import "github.com/cedar-policy/cedar-go"
 
-// Judge decides about documents of one principal one by one, as
-// Policies.Admits does, but asks the policies once per access class. It is
-// exact: a verdict follows from the policies' text, the principal and the
+// Judge decides about documents of one principal one by one: the recheck after
+// a search. It asks the policies once per access class. It is exact: a verdict follows from the policies' text, the principal and the
 // attributes alone, and is kept under the digests of all three. A Judge is not
 // safe for concurrent use.
 type Judge struct {

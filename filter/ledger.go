@@ -18,8 +18,8 @@ const (
 // and a Set says of which state it is. Numbers are given once per ledger, so
 // Views that branch off the same one never mean different things by the same.
 type ledger struct {
-	nextClass, nextReader atomic.Uint32
-	nextState             atomic.Uint64
+	nextClass atomic.Uint32
+	nextState atomic.Uint64
 
 	verdicts *lru.Cache[askedKey, *verdicts]
 	sets     *lru.Cache[askedKey, keptSet]
@@ -47,7 +47,6 @@ func newLedger() *ledger {
 func (l *ledger) fork() *ledger {
 	next := newLedger()
 	next.nextClass.Store(l.nextClass.Load())
-	next.nextReader.Store(l.nextReader.Load())
 	next.nextState.Store(l.nextState.Load())
 	return next
 }

@@ -230,6 +230,17 @@ func (p *Policies) Digest() [32]byte {
 	return p.digest
 }
 
+// Len returns the number of policies.
+func (p *Policies) Len() (n int) {
+	if p == nil {
+		return 0
+	}
+	for range p.set.All() {
+		n++
+	}
+	return n
+}
+
 // Source returns the text that was parsed: schema and file name to policies.
 func (p *Policies) Source() (schema string, files map[string]string) {
 	if p == nil {

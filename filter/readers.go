@@ -44,7 +44,7 @@ func ParseReaders(list []string) (Readers, error) {
 	readers := make([]Reader, 0, len(list))
 	for i, text := range list {
 		if err := checkReader(text); err != nil {
-			return Readers{}, fmt.Errorf("reader %d: %w", i, err)
+			return Readers{}, fmt.Errorf("entry %d: %w", i+1, err)
 		}
 		readers = append(readers, Reader(text))
 	}
@@ -72,16 +72,3 @@ func checkReader(text string) error {
 // open reports whether the document is left to the policies. A row that says
 // both "undeclared" and names readers is taken at its stricter word.
 func (r Readers) open() bool { return r.Undeclared && len(r.List) == 0 }
-
-// admit reports whether the list admits a principal known by these names.
-func (r Readers) admit(names []Reader) bool {
-	if r.open() {
-		return true
-	}
-	for _, reader := range r.List {
-		if slices.Contains(names, reader) {
-			return true
-		}
-	}
-	return false
-}

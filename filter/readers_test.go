@@ -1,6 +1,8 @@
 package filter_test
 
 import (
+	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -31,8 +33,38 @@ func TestParseReadersRefuses(t *testing.T) {
 		"user:\xff", "user:" + strings.Repeat("x", 512),
 	} {
 		_, err := filter.ParseReaders([]string{"public", text})
-		require.ErrorContains(t, err, "reader 1: ", "%q", text)
+		require.ErrorContains(t, err, "entry 2: ", "%q", text)
 	}
 	_, err := filter.ParseReaders(make([]string, 10_001))
 	require.ErrorContains(t, err, "10001 readers")
+}
+
+// Readers that come and go neither use numbers up nor leave room behind, and
+// decide no less exactly for it.
+func TestReadersComeAndGo(t *testing.T) {
+	view := filter.NewView("acme", starter(t)).Apply([]filter.Change{
+		{Ordinal: 1, Access: readersOf("group:a", "user:u", "group:a")}, {Ordinal: 700, Access: readersOf("group:b", "group:a")},
+	})
+	const each = 10_000
+	for round := range 20 {
+		names := make([]filter.Reader, each)
+		for i := range names {
+			names[i] = filter.User(fmt.Sprint(round, " ", i))
+		}
+		view = view.Apply([]filter.Change{{Ordinal: 2, Access: readersOf(names...)}})
+		last, room := view.ReaderNumbers()
+		require.LessOrEqual(t, last, uint32(3*each+1<<16))
+		require.LessOrEqual(t, room, 3*each+1<<16+256)
+		reads := func(p filter.Principal) []uint32 {
+			set, err := view.Resolve(p)
+			require.NoError(t, err)
+			return ordinals(set)
+		}
+		for subject, want := range map[string][]uint32{fmt.Sprint(round, " 9999"): {2}, fmt.Sprint(round-1, " 9999"): nil, "u": {1}} {
+			require.Equal(t, want, reads(filter.Principal{Tenant: "acme", Subject: subject}), "round %d, %s", round, subject)
+		}
+		require.Equal(t, []uint32{1, 700}, reads(filter.Principal{Tenant: "acme", Subject: "x", Groups: []string{"a"}}))
+	}
+	view = view.Apply([]filter.Change{{Ordinal: 1, Deleted: true}, {Ordinal: 2, Deleted: true}, {Ordinal: 700, Access: readersOf("group:b")}})
+	require.Equal(t, []filter.Reader{"group:b"}, slices.Collect(view.Readers))
 }

@@ -10,7 +10,7 @@ type row struct {
 }
 
 // posting is the documents that name a reader. Its id stands for the name in
-// rows, where one costs four bytes; it is never given twice in a ledger.
+// rows of the same View, where one costs four bytes.
 type posting struct {
 	id        uint32
 	documents *roaring.Bitmap

@@ -56,6 +56,9 @@ func (e *tableEdit[T]) insert(number uint32, value T) {
 	p.used++
 }
 
+// replace puts a value in place of another.
+func (e *tableEdit[T]) replace(number uint32, value T) { e.own(number).values[number%pageSize] = value }
+
 // remove takes a value away that is there.
 func (e *tableEdit[T]) remove(number uint32) {
 	var none T

@@ -18,6 +18,7 @@ type View struct {
 
 	rows       table[*row]
 	names      table[Reader] // of the readers, by id
+	lastReader uint32        // id, given last
 	present    *roaring.Bitmap
 	undeclared *roaring.Bitmap // documents without a reader list
 	readers    shards[Reader, posting]
@@ -52,6 +53,9 @@ func NewView(tenant string, policies *Policies) *View {
 // Policies returns the policies that the View decides by.
 func (v *View) Policies() *Policies { return v.policies }
 
+// Classes returns the number of access classes.
+func (v *View) Classes() int { return v.classes.size }
+
 // Len returns the number of documents, readable or not.
 func (v *View) Len() int { return int(v.present.GetCardinality()) }
 
@@ -84,7 +88,7 @@ func (v *View) Readers(yield func(Reader) bool) {
 func (v *View) share() *View {
 	return &View{
 		tenant: v.tenant, policies: v.policies,
-		rows: v.rows, names: v.names, present: v.present, undeclared: v.undeclared,
+		rows: v.rows, names: v.names, lastReader: v.lastReader, present: v.present, undeclared: v.undeclared,
 		readers: v.readers, classes: v.classes,
 		everywhere: v.everywhere, regions: v.regions, dated: v.dated,
 		ledger: v.ledger, state: v.state, history: v.history,

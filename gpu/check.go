@@ -14,13 +14,14 @@ var ErrInput = errors.New("invalid batch")
 // Check makes sure that d, which runs a model of config c, can run batch and
 // fill out: that nothing later leaves a table or a buffer.
 func Check(d Device, c model.Config, batch *Batch, out Output) error {
-	if err := batch.check(c); err != nil {
+	if err := batch.Check(c); err != nil {
 		return err
 	}
 	return out.check(d, c, batch)
 }
 
-func (b *Batch) check(c model.Config) error {
+// Check makes sure that a model of config c can run b.
+func (b *Batch) Check(c model.Config) error {
 	if len(b.Types) != len(b.IDs) || (b.Len() > 0 && (b.Offsets[0] != 0 || b.Offsets[b.Len()] != len(b.IDs))) {
 		return fmt.Errorf("%w: %d ids, %d type ids, offsets %v", ErrInput, len(b.IDs), len(b.Types), b.Offsets)
 	}

@@ -7,11 +7,12 @@ import (
 	"sluice/model/tokenizer"
 )
 
-// Opener prepares a device for a model and the tokenizer that feeds it.
-type Opener func(*model.Model, *tokenizer.Tokenizer) (Device, error)
+// Opener prepares devices for a model and the tokenizer that feeds it: replicas
+// of each other, as in Served.
+type Opener func(*model.Model, *tokenizer.Tokenizer) ([]Device, error)
 
 // Open loads the models in dirs with their tokenizers and starts a scheduler
-// that runs each on a device of its own. It is the Embedder of the first. Close
+// that runs each on devices of its own. It is the Embedder of the first. Close
 // ends it.
 func Open(open Opener, o Options, dirs ...string) (*Scheduler, error) {
 	var models []Served
@@ -38,11 +39,11 @@ func load(dir string, open Opener) (Served, error) {
 	if err != nil {
 		return Served{}, err
 	}
-	device, err := open(m, t)
+	devices, err := open(m, t)
 	if err != nil {
 		return Served{}, err
 	}
-	return Served{Model: m, Tokenizer: t, Devices: []Device{device}}, nil
+	return Served{Model: m, Tokenizer: t, Devices: devices}, nil
 }
 
 func closeAll(models []Served) error {

@@ -92,6 +92,12 @@ type Index interface {
 	Close() error
 }
 
+// Dropper is an index that can remove itself: its generation was dropped.
+type Dropper interface {
+	// Drop closes the index and removes all that it keeps. Open Readers must be closed.
+	Drop() error
+}
+
 // Reader answers queries over one consistent state. Its methods are safe for
 // concurrent use. k < 1 finds nothing.
 type Reader interface {

@@ -32,18 +32,24 @@ func TestIdentityIsOfFormatTitleAndText(t *testing.T) {
 	}
 }
 
+// informed is an embedder that only has a name.
+type informed struct{ gpu.Embedder }
+
+func (informed) Info() gpu.Info { return gpu.Info{Digest: "m"} }
+
 func FuzzPrepare(f *testing.F) {
 	for _, format := range document.Formats() {
 		f.Add(format, "", "# A\n\ntext\n\n## B\n\n- one\n- two\n")
 		f.Add(format, "title", "<h1>A</h1><p>text<table><tr><td>x</table>")
 	}
 	f.Add("docx", "t", "x")
+	w := NewWriter(nil, informed{}, nil)
 	f.Fuzz(func(t *testing.T, format, title, text string) {
 		d := Document{Key: "k", Format: format, Title: title, Text: []byte(text)}
 		if d.check() != nil {
 			return
 		}
-		v, err := prepareText(d, gpu.Info{Digest: "m"})
+		v, err := w.prepareText(t.Context(), store.Collection{}.Live(), d)
 		if err != nil {
 			require.ErrorIs(t, err, store.ErrInvalid)
 			return

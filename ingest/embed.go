@@ -26,32 +26,71 @@ type embedded struct {
 	cut    bool // the model did not see its end
 }
 
-// embed fills in vectors and token codes, reusing those of unchanged chunks of
-// the version before, and returns how many chunks were cut.
-func (w *Writer) embed(ctx context.Context, c store.Collection, v *store.Version) (truncated int, err error) {
-	texts := make([]string, len(v.Chunks))
-	for i, c := range v.Chunks {
-		texts[i] = chunk.EmbedText(v.Text, c)
+// Embeddings counts where those of a document's chunks came from.
+type Embeddings struct {
+	New       int // made by the model
+	Reused    int // known, from the cache, or of a text that is there twice
+	Tokens    int // of the new
+	Truncated int // chunks that the model did not see the end of
+}
+
+func (e Embeddings) plus(f Embeddings) Embeddings {
+	return Embeddings{e.New + f.New, e.Reused + f.Reused, e.Tokens + f.Tokens, e.Truncated + f.Truncated}
+}
+
+// embed fills in the vectors and token codes of a build of a text, with what is
+// known, what is cached, and a forward pass for the others. What it makes is known after.
+func (w *Writer) embed(ctx context.Context, c store.Collection, text string, b *store.Build, known map[string]embedded) (Embeddings, error) {
+	texts := make([]string, len(b.Chunks))
+	for i, c := range b.Chunks {
+		texts[i] = chunk.EmbedText(text, c)
 	}
-	known, err := w.known(ctx, c, v)
+	if err := w.recall(ctx, c, texts, known); err != nil {
+		return Embeddings{}, err
+	}
+	count, err := w.embedNew(ctx, c, texts, known)
 	if err != nil {
-		return 0, err
+		return Embeddings{}, fmt.Errorf("embedding: %w", err)
 	}
-	if err := w.embedNew(ctx, texts, known, w.coder(c)); err != nil {
-		return 0, fmt.Errorf("embedding: %w", err)
-	}
-	v.Dimensions = w.embedder.Info().Dimensions
+	b.Dimensions = w.embedder.Info().Dimensions
 	for _, text := range texts {
 		e := known[text]
-		v.Vectors = append(v.Vectors, e.vector...)
+		b.Vectors = append(b.Vectors, e.vector...)
 		if c.Settings.CodeBits > 0 {
-			v.Codes = append(v.Codes, e.codes)
+			b.Codes = append(b.Codes, e.codes)
 		}
 		if e.cut {
-			truncated++
+			count.Truncated++
 		}
 	}
-	return truncated, nil
+	count.Reused = len(texts) - count.New
+	return count, nil
+}
+
+// key is that of a text of the collection in the embedding cache.
+func (w *Writer) key(c store.Collection, text string) store.EmbeddingKey {
+	return embeddingKey(w.embedder.Info(), w.coder(c), c.Tenant, text)
+}
+
+// recall adds to known what the cache has of the texts.
+func (w *Writer) recall(ctx context.Context, c store.Collection, texts []string, known map[string]embedded) error {
+	var keys []store.EmbeddingKey
+	var asked []string
+	for _, text := range texts {
+		if _, there := known[text]; !there {
+			asked, keys = append(asked, text), append(keys, w.key(c, text))
+		}
+	}
+	var damaged error
+	err := w.store.Embeddings(ctx, keys, func(at int, value []byte) {
+		e, err := decodeEmbedded(value)
+		damaged = errors.Join(damaged, err)
+		known[asked[at]] = e
+	})
+	if err = errors.Join(err, damaged); err != nil {
+		return fmt.Errorf("reading the embedding cache: %w", err)
+	}
+	return nil
 }
 
 // coder is that of the collection's token codes; nil: it keeps none.
@@ -62,53 +101,71 @@ func (w *Writer) coder(c store.Collection) *late.Coder {
 	return w.coders.Of(late.Kind{Dimensions: c.Settings.TokenDimensions(w.embedder.Info().TokenDimensions), Bits: c.Settings.CodeBits})
 }
 
-// embedNew adds what known lacks, each text embedded once. No coder: no codes.
-func (w *Writer) embedNew(ctx context.Context, texts []string, known map[string]embedded, coder *late.Coder) error {
+// embedNew adds what known lacks, each text embedded once.
+func (w *Writer) embedNew(ctx context.Context, c store.Collection, texts []string, known map[string]embedded) (count Embeddings, err error) {
 	var fresh []string
+	asked := map[string]bool{}
 	for _, text := range texts {
-		if _, there := known[text]; !there {
-			known[text] = embedded{}
+		if _, there := known[text]; !there && !asked[text] {
+			asked[text] = true
 			fresh = append(fresh, text)
 		}
 	}
 	for part := range slices.Chunk(fresh, embedTexts) {
-		embeddings, err := w.embedder.Embed(ctx, gpu.Request{
-			Texts: part, Prompt: w.embedder.Info().Prompts.Document(), Priority: gpu.Bulk, TokenVectors: coder != nil,
-		})
+		tokens, err := w.embedPart(ctx, c, part, known)
 		if err != nil {
-			return err
+			return count, err
 		}
-		for i, e := range embeddings {
-			made := embedded{vector: e.Vector, cut: e.Truncated}
-			if coder != nil {
-				made.codes = coder.Encode(e.TokenVectors, e.Special)
-			}
-			known[part[i]] = made
-		}
+		count.New += len(part)
+		count.Tokens += tokens
 	}
-	return nil
+	return count, nil
 }
 
-// known returns what the present version has, by what was embedded.
-func (w *Writer) known(ctx context.Context, c store.Collection, v *store.Version) (map[string]embedded, error) {
+// embedPart embeds texts and keeps what it makes in the cache before anything
+// else happens: it is paid for.
+func (w *Writer) embedPart(ctx context.Context, c store.Collection, texts []string, known map[string]embedded) (tokens int, err error) {
+	coder := w.coder(c)
+	embeddings, err := w.embedder.Embed(ctx, gpu.Request{
+		Texts: texts, Prompt: w.embedder.Info().Prompts.Document(), Priority: gpu.Bulk, TokenVectors: coder != nil,
+	})
+	if err != nil {
+		return 0, err
+	}
+	entries := make([]store.Embedding, len(texts))
+	for i, e := range embeddings {
+		made := embedded{vector: e.Vector, cut: e.Truncated}
+		if coder != nil {
+			made.codes = coder.Encode(e.TokenVectors, e.Special)
+		}
+		known[texts[i]] = made
+		entries[i] = store.Embedding{Key: w.key(c, texts[i]), Value: made.encode()}
+		tokens += e.Tokens
+	}
+	return tokens, w.store.KeepEmbeddings(ctx, entries)
+}
+
+// known returns what the serving generation has of a document, by what was embedded.
+func (w *Writer) known(ctx context.Context, c store.Collection, key string) (map[string]embedded, error) {
 	known := map[string]embedded{}
-	record, err := w.store.Lookup(ctx, c.ID, v.Key)
+	record, err := w.store.Lookup(ctx, c.Serving().ID, key)
 	if errors.Is(err, store.ErrNotFound) {
 		return known, nil
 	}
-	if err != nil || record.Model != v.Model {
+	model := c.Settings.Model(w.embedder.Info().Digest)
+	if err != nil || record.Model != model {
 		return known, err
 	}
-	content, err := w.store.Content(ctx, c.ID, record.Ordinal, true)
+	content, err := w.store.Content(ctx, record.Collection, record.Ordinal, true)
 	if errors.Is(err, store.ErrNotFound) {
 		return known, nil
 	}
-	if err != nil || content.Model != v.Model {
+	if err != nil || content.Model != model {
 		return known, err
 	}
 	codes := make([][]byte, len(content.Chunks))
 	if c.Settings.CodeBits > 0 {
-		err = w.store.Codes(ctx, c.ID, rowsOf(content.Record), func(at int, its []byte) { codes[at] = bytes.Clone(its) })
+		err = w.store.Codes(ctx, record.Collection, rowsOf(content.Record), func(at int, its []byte) { codes[at] = bytes.Clone(its) })
 	}
 	for i, piece := range content.Chunks {
 		if (codes[i] != nil) == (c.Settings.CodeBits > 0) {

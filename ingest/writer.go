@@ -30,11 +30,34 @@ type Writer struct {
 	embedder gpu.Embedder
 	coders   *late.Coders
 	serving  Serving
+	parse    Parse
+	planner  chunk.Planner // nil: rules
+}
+
+// Parse parses raw as format.
+type Parse func(ctx context.Context, format string, raw []byte) (document.Document, error)
+
+// parsePlain knows the formats that need no engine.
+func parsePlain(_ context.Context, format string, raw []byte) (document.Document, error) {
+	return document.Parse(format, raw)
 }
 
 // NewWriter returns a Writer.
 func NewWriter(st store.Store, embedder gpu.Embedder, serving Serving) *Writer {
-	return &Writer{st, embedder, late.NewCoders(), serving}
+	return &Writer{st, embedder, late.NewCoders(), serving, parsePlain, nil}
+}
+
+// Parsing makes the Writer parse by p. It is called before the first write.
+func (w *Writer) Parsing(p Parse) *Writer {
+	w.parse = p
+	return w
+}
+
+// Planning makes the Writer ask p how to cut, where the chunker is plan/1. It is
+// called before the first write.
+func (w *Writer) Planning(p chunk.Planner) *Writer {
+	w.planner = p
+	return w
 }
 
 // Outcome is a write's receipt and how many of its chunks are longer than what
@@ -49,6 +72,9 @@ func (w *Writer) CreateCollection(ctx context.Context, tenant, name string, sett
 	settings.Analyzer = cmp.Or(settings.Analyzer, text.Default)
 	if _, err := text.New(settings.Analyzer); err != nil {
 		return store.Collection{}, false, fmt.Errorf("%w: analyzer: %w", store.ErrInvalid, err)
+	}
+	if _, err := chunkerOf(settings.Chunker, "text"); err != nil {
+		return store.Collection{}, false, err
 	}
 	c, created, err := w.store.CreateCollection(ctx, tenant, name, settings)
 	if err != nil {
@@ -92,7 +118,7 @@ func (w *Writer) checkWritten(ctx context.Context, c store.Collection, d Documen
 	if d.Keeps == 0 {
 		return w.checkAccess(d.Access)
 	}
-	present, err := w.store.Lookup(ctx, c.ID, d.Key)
+	present, err := w.store.Lookup(ctx, c.Serving().ID, d.Key)
 	if errors.Is(err, store.ErrNotFound) {
 		return w.checkAccess(d.Access)
 	}
@@ -114,10 +140,24 @@ func (w *Writer) checkAccess(a filter.Access) error {
 	return nil
 }
 
-// commit tries the cheap way first: the same content needs no vectors. Where
-// the store has other content by then, it asks for them.
+// commit writes the document for the generations that the collection has, as
+// often as they change meanwhile.
 func (w *Writer) commit(ctx context.Context, c store.Collection, d Document) (Outcome, error) {
-	version, err := w.prepare(c, d)
+	for {
+		out, err := w.commitFor(ctx, c, d)
+		if !errors.Is(err, store.ErrGenerations) {
+			return out, err
+		}
+		if c, err = w.store.Collection(ctx, c.Tenant, c.Name); err != nil {
+			return Outcome{}, err
+		}
+	}
+}
+
+// commitFor tries the cheap way first: the same content needs no vectors. Where
+// the store has other content by then, it asks for them.
+func (w *Writer) commitFor(ctx context.Context, c store.Collection, d Document) (Outcome, error) {
+	version, err := w.prepare(ctx, c, d)
 	if err != nil {
 		return Outcome{}, err
 	}
@@ -134,47 +174,103 @@ func (w *Writer) commit(ctx context.Context, c store.Collection, d Document) (Ou
 }
 
 // addVectors takes the vectors from the document or from the model, and returns
-// how many chunks the model did not see the end of.
+// how many chunks of the serving generation the model did not see the end of.
 func (w *Writer) addVectors(ctx context.Context, c store.Collection, d Document, v *store.Version) (truncated int, err error) {
 	if c.Settings.Brings() {
 		return 0, bring(d, c.Settings.Own, w.coder(c), v)
 	}
-	return w.embed(ctx, c, v)
-}
-
-// prepare makes a version that lacks only its vectors.
-func (w *Writer) prepare(c store.Collection, d Document) (store.Version, error) {
-	if c.Settings.Brings() {
-		return preparePassages(d, c.Settings)
+	known, err := w.known(ctx, c, d.Key)
+	if err != nil {
+		return 0, err
 	}
-	return prepareText(d, w.embedder.Info())
+	serving := v.Build()
+	count, err := w.embed(ctx, c, v.Text, &serving, known)
+	v.Dimensions, v.Vectors, v.Codes = serving.Dimensions, serving.Vectors, serving.Codes
+	for i := range v.Builds {
+		if err == nil {
+			_, err = w.embed(ctx, c, v.Text, &v.Builds[i], known)
+		}
+	}
+	return count.Truncated, err
 }
 
-// prepareText parses and chunks.
-func prepareText(d Document, model gpu.Info) (store.Version, error) {
+// prepare makes a version, for every generation, that lacks only its vectors.
+func (w *Writer) prepare(ctx context.Context, c store.Collection, d Document) (store.Version, error) {
+	if c.Settings.Brings() {
+		v, err := preparePassages(d, c.Settings)
+		v.Generation = c.Serving().ID
+		return v, err
+	}
+	return w.prepareText(ctx, c.Live(), d)
+}
+
+// prepareText parses, and chunks for each generation, the serving one first.
+func (w *Writer) prepareText(ctx context.Context, live []store.Generation, d Document) (store.Version, error) {
 	if len(d.Passages) > 0 {
 		return store.Version{}, fmt.Errorf("%w: the vectors of this collection are the model's: send text and format, not passages, or create a collection with own_vectors", store.ErrInvalid)
 	}
-	parsed, err := document.Parse(d.Format, d.Text)
+	parsed, err := w.parse(ctx, d.Format, d.Text)
+	if ctx.Err() != nil {
+		return store.Version{}, ctx.Err()
+	}
 	if err != nil {
 		return store.Version{}, fmt.Errorf("%w: %w", store.ErrInvalid, err)
 	}
-	chunker, err := chunk.For(d.Format)
+	tree, err := parsed.Encode()
 	if err != nil {
-		return store.Version{}, fmt.Errorf("%w: %w", store.ErrInvalid, err)
+		return store.Version{}, fmt.Errorf("keeping the document's tree: %w", err)
 	}
-	chunks := chunker.Chunk(parsed)
+	v := store.Version{
+		Key: d.Key, Title: cmp.Or(d.Title, parsed.Title), Format: d.Format, Identity: d.identity(),
+		Text: parsed.Text, Parsed: tree, Access: d.Access, Keeps: d.Keeps,
+	}
+	for _, g := range live {
+		b, err := w.chunked(ctx, parsed, v.Title, g)
+		if err != nil {
+			return store.Version{}, err
+		}
+		v.Builds = append(v.Builds, b)
+	}
+	serving := v.Builds[0]
+	v.Generation, v.Chunker, v.Model, v.Chunks, v.Builds = serving.Generation, serving.Chunker, serving.Model, serving.Chunks, v.Builds[1:]
+	return v, nil
+}
+
+// chunked makes a build that lacks its vectors.
+func (w *Writer) chunked(ctx context.Context, d document.Document, title string, g store.Generation) (store.Build, error) {
+	chunker, err := chunkerOf(g.Chunker, d.Format)
+	if err != nil {
+		return store.Build{}, err
+	}
+	chunks, err := w.cut(ctx, chunker, d)
+	if err != nil {
+		return store.Build{}, err
+	}
 	if len(chunks) == 0 {
-		return store.Version{}, fmt.Errorf("%w: the document has no text", store.ErrInvalid)
+		return store.Build{}, fmt.Errorf("%w: the document has no text", store.ErrInvalid)
 	}
-	title := d.Title
-	if title == "" {
-		title = parsed.Title
+	b := store.Build{Generation: g.ID, Chunker: chunker.Version(), Model: w.embedder.Info().Digest, Chunks: titled(title, chunks)}
+	return b, nil
+}
+
+// cut asks the planner where there is one and the chunker takes one.
+func (w *Writer) cut(ctx context.Context, chunker chunk.Chunker, d document.Document) ([]chunk.Chunk, error) {
+	if w.planner != nil && chunker.Version() == chunk.PlanVersion {
+		return chunk.Planned(ctx, d, w.planner)
 	}
-	return store.Version{
-		Key: d.Key, Title: title, Format: d.Format, Chunker: chunker.Version(), Model: model.Digest,
-		Identity: d.identity(), Text: parsed.Text, Chunks: titled(title, chunks), Access: d.Access, Keeps: d.Keeps,
-	}, nil
+	return chunker.Chunk(d), nil
+}
+
+// chunkerOf is the chunker of that name or, without a name, of the format.
+func chunkerOf(name, format string) (chunk.Chunker, error) {
+	if name == "" {
+		return chunk.For(format), nil
+	}
+	chunker, err := chunk.Named(name)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", store.ErrInvalid, err)
+	}
+	return chunker, nil
 }
 
 // titled puts the document's title before the heading paths that do not begin with it.

@@ -40,6 +40,46 @@ type recorder struct {
 	tokens int // texts whose token vectors were asked for
 	err    error
 	prompt string // of documents
+
+	failAfter int           // texts; 0: never
+	gate      chan struct{} // calls wait until it is closed; nil: they do not
+}
+
+// block lets calls wait until unblock, or until their contexts end.
+func (r *recorder) block() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.gate = make(chan struct{})
+}
+
+func (r *recorder) unblock() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	close(r.gate)
+	r.gate = nil
+}
+
+func (r *recorder) fail(yes bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.err = nil; yes {
+		r.err = errInjected
+	}
+}
+
+func (r *recorder) wait(ctx context.Context) error {
+	r.mu.Lock()
+	gate := r.gate
+	r.mu.Unlock()
+	if gate == nil {
+		return nil
+	}
+	select {
+	case <-gate:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
 }
 
 func (r *recorder) Info() gpu.Info {
@@ -47,9 +87,15 @@ func (r *recorder) Info() gpu.Info {
 	return gpu.Info{Model: "m", Digest: r.digest, Dimensions: 4, TokenDimensions: 4, Prompts: prompts}
 }
 
-func (r *recorder) Embed(_ context.Context, q gpu.Request) ([]gpu.Embedding, error) {
+func (r *recorder) Embed(ctx context.Context, q gpu.Request) ([]gpu.Embedding, error) {
+	if err := r.wait(ctx); err != nil {
+		return nil, err
+	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	if r.failAfter > 0 && len(r.texts)+len(q.Texts) > r.failAfter {
+		return nil, errInjected
+	}
 	if r.err != nil {
 		return nil, r.err
 	}
@@ -222,7 +268,8 @@ func TestWritesOfOneKey(t *testing.T) {
 	require.NoError(t, f.remove(tenant))
 	require.ErrorIs(t, f.remove(tenant), store.ErrNotFound)
 	require.True(t, f.write(d).Created)
-	require.Len(t, f.embedder.taken(), 3)
+	require.Empty(t, f.embedder.taken(), "the cache has what was paid for")
+	f.requireVectors("k")
 }
 
 func TestTitleAndFormatAreContent(t *testing.T) {

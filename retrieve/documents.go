@@ -12,7 +12,7 @@ import (
 // Document returns one document the principal may read. Missing and forbidden
 // alike are store.ErrNotFound.
 func (e *Engine) Document(ctx context.Context, p filter.Principal, collection, key string) (store.Content, error) {
-	at, err := e.serving.acquire(p.Tenant, collection)
+	at, err := e.serving.acquire(p.Tenant, collection, 0)
 	if err != nil {
 		return store.Content{}, err
 	}
@@ -35,7 +35,7 @@ func (e *Engine) Document(ctx context.Context, p filter.Principal, collection, k
 // List returns up to limit documents the principal may read, in order of
 // creation, after the one with the given key ("" starts), and whether more follow.
 func (e *Engine) List(ctx context.Context, p filter.Principal, collection, after string, limit int) (page []store.Record, more bool, err error) {
-	at, err := e.serving.acquire(p.Tenant, collection)
+	at, err := e.serving.acquire(p.Tenant, collection, 0)
 	if err != nil {
 		return nil, false, err
 	}

@@ -58,7 +58,7 @@ func (e *Engine) models(s store.Settings) models {
 // request store.ErrInvalid.
 func (e *Engine) Search(ctx context.Context, r Request) (Response, error) {
 	epoch := e.serving.Applied()
-	at, err := e.serving.acquire(r.Principal.Tenant, r.Collection)
+	at, err := e.serving.acquire(r.Principal.Tenant, r.Collection, r.Generation)
 	if err != nil {
 		return Response{}, err
 	}
@@ -112,7 +112,7 @@ type query struct {
 }
 
 func (q *query) run(ctx context.Context) (Response, error) {
-	q.response = Response{Strategy: q.plan.Strategy, PlanHash: q.plan.Hash()}
+	q.response = Response{Strategy: q.plan.Strategy, PlanHash: q.plan.Hash(), Generation: q.at.ID}
 	if err := q.resolve(); err != nil {
 		return Response{}, err
 	}

@@ -11,7 +11,7 @@ import (
 // store's present row and the policies in force. store.ErrNotFound: there is no
 // such document.
 func (e *Engine) Explain(ctx context.Context, p filter.Principal, collection, key string) (store.Record, filter.Explanation, error) {
-	at, err := e.serving.acquire(p.Tenant, collection)
+	at, err := e.serving.acquire(p.Tenant, collection, 0)
 	if err != nil {
 		return store.Record{}, filter.Explanation{}, err
 	}

@@ -78,6 +78,9 @@ func (s *Serving) apply(ctx context.Context, changes []store.Change) error {
 			return err
 		}
 	}
+	if err := s.applyGenerations(ctx, changes, epoch); err != nil {
+		return err
+	}
 	for id, c := range s.collections {
 		if ordinals := ordinalsOf(changes, id); len(ordinals) > 0 {
 			if err := s.applyDocuments(ctx, c, ordinals, epoch); err != nil {
@@ -110,37 +113,35 @@ func (s *Serving) applyPolicies(ctx context.Context) error {
 	return nil
 }
 
-// applyDocuments brings index and view to the documents' present state, then
+// applyDocuments brings indexes and view to the documents' present state, then
 // publishes both in one step: a grant is never visible before its rows.
 func (s *Serving) applyDocuments(ctx context.Context, c *collection, ordinals []uint32, epoch uint64) error {
-	now, err := s.read(ctx, c.index, c.ID, ordinals, epoch)
-	if err != nil {
-		return err
+	var changes []filter.Change
+	for generation, ix := range c.indexes {
+		now, err := s.read(ctx, ix, generation, ordinals, epoch)
+		if err != nil {
+			return err
+		}
+		if err := ix.Apply(ctx, now.batch); err != nil {
+			return err
+		}
+		if generation == c.Serving().ID {
+			changes = now.changes
+		}
 	}
-	if err := c.index.Apply(ctx, now.batch); err != nil {
-		return err
-	}
-	return s.renew(c, c.current.view.Apply(now.changes))
-}
-
-// renew publishes the collection's present index with the given view.
-func (s *Serving) renew(c *collection, view *filter.View) error {
-	reader, err := c.index.Reader()
-	if err != nil {
-		return err
-	}
-	s.publish(c, newSnapshot(c.Collection, view, c.index, reader))
-	return nil
+	return s.renew(c, c.current.view.Apply(changes))
 }
 
 // checkpoint makes the indexes durable and forgets the feed they no longer need.
 func (s *Serving) checkpoint(ctx context.Context) error {
 	for _, c := range s.collections {
-		if err := c.index.Apply(ctx, index.Batch{Epoch: s.applied}); err != nil {
-			return err
-		}
-		if err := c.index.Flush(ctx); err != nil {
-			return fmt.Errorf("flushing the index of %s: %w", c.Name, err)
+		for _, ix := range c.indexes {
+			if err := ix.Apply(ctx, index.Batch{Epoch: s.applied}); err != nil {
+				return err
+			}
+			if err := ix.Flush(ctx); err != nil {
+				return fmt.Errorf("flushing the index of %s: %w", c.Name, err)
+			}
 		}
 	}
 	s.flushed = s.applied
@@ -178,15 +179,23 @@ func (s *Serving) wake() {
 
 // Await blocks until every change up to epoch is what searches see.
 func (s *Serving) Await(ctx context.Context, epoch uint64) error {
+	return s.until(ctx, func() (bool, error) {
+		if s.applied < epoch && s.failure != nil {
+			return false, fmt.Errorf("%w: %w", ErrBehind, s.failure)
+		}
+		return s.applied >= epoch, nil
+	})
+}
+
+// until blocks until holds, which is called under s.mu, says yes or fails.
+func (s *Serving) until(ctx context.Context, holds func() (bool, error)) error {
 	for {
 		s.mu.Lock()
-		applied, failure, moved := s.applied, s.failure, s.moved
+		yes, err := holds()
+		moved := s.moved
 		s.mu.Unlock()
-		if applied >= epoch {
-			return nil
-		}
-		if failure != nil {
-			return fmt.Errorf("%w: %w", ErrBehind, failure)
+		if yes || err != nil {
+			return err
 		}
 		select {
 		case <-moved:
@@ -219,7 +228,7 @@ func (s *Serving) Close(ctx context.Context) error {
 func (s *Serving) closeIndexes() error {
 	var errs []error
 	for _, c := range s.collections {
-		errs = append(errs, c.index.Close())
+		errs = append(errs, c.close())
 	}
 	return errors.Join(errs...)
 }

@@ -15,6 +15,7 @@ import (
 // Bounds on a preview.
 const (
 	maxPreviewed   = 10_000 // principals
+	maxEvaluations = 50e6   // principals × access classes × policies, of now and then
 	maxDifferences = 100    // principals that are told of
 	maxDocuments   = 20     // keys of documents gained, and of those lost, of one principal
 )
@@ -41,7 +42,7 @@ type Previewed struct {
 // Preview says who would gain and who would lose which documents.
 type Preview struct {
 	Compared    int           // principals
-	LeftOut     int           // principals that were too many
+	LeftOut     int           // principals that were too many, for their number or for what policies and access classes make of it
 	Changed     int           // of the compared, those who gain or lose
 	Gained      int           // documents, over all principals
 	Lost        int           // likewise
@@ -65,7 +66,7 @@ type Difference struct {
 // alone, and, for "public", somebody of the tenant. Nothing is changed.
 func (e *Engine) Preview(ctx context.Context, tenant, collection string, s Supposition, principals []Previewed) (Preview, error) {
 	epoch := e.serving.Applied()
-	at, err := e.serving.acquire(tenant, collection)
+	at, err := e.serving.acquire(tenant, collection, 0)
 	if err != nil {
 		return Preview{}, err
 	}
@@ -78,9 +79,18 @@ func (e *Engine) Preview(ctx context.Context, tenant, collection string, s Suppo
 	if len(principals) == 0 {
 		principals = named(tenant, now, then)
 	}
-	p := Preview{Epoch: epoch, Failed: failed, LeftOut: max(0, len(principals)-maxPreviewed)}
+	p := Preview{Epoch: epoch, Failed: failed, LeftOut: max(0, len(principals)-previewable(now, then))}
 	principals = principals[:len(principals)-p.LeftOut]
 	return p, e.compare(ctx, &p, at, now, then, principals)
+}
+
+// previewable is how many principals are compared at most: at least one.
+func previewable(views ...*filter.View) int {
+	each := 1
+	for _, v := range views {
+		each += v.Classes() * v.Policies().Len()
+	}
+	return min(maxPreviewed, max(1, maxEvaluations/each))
 }
 
 // suppose returns the view under the supposition, and the changes that fail.

@@ -11,6 +11,7 @@ import (
 type Request struct {
 	Principal  filter.Principal
 	Collection string // in the principal's tenant
+	Generation uint32 // 0: the serving one
 	Query      string
 	Vector     []float32 // of the query, in place of the model's; nil: none
 	Vectors    []float32 // of its tokens, row by row; nil: none
@@ -27,6 +28,7 @@ type Response struct {
 	Results    []Result
 	Strategy   string
 	PlanHash   string
+	Generation uint32 // that the whole answer is from
 	Visible    int    // documents the principal may read
 	OutOfScope int    // of those, not applicable
 	Epoch      uint64 // that the answer reflects at least; for the audit, not for who asks

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"sync"
 
+	"sluice/chunk"
 	"sluice/filter"
 	"sluice/index"
 	"sluice/store"
@@ -30,12 +31,13 @@ var (
 // ErrOtherModel says that what is stored cannot be searched with this embedder.
 var ErrOtherModel = errors.New("documents were embedded by another model or precision; start with the settings model and precision they were written with, or ingest them into an empty data directory")
 
-// OpenIndex opens the index of a collection. It returns an empty one (Applied
-// 0) where what was there cannot be used, or is not wanted (fresh).
+// OpenIndex opens the index of a generation of a collection, whose number is in
+// the place of the collection's (store.Collection.At). It returns an empty one
+// (Applied 0) where what was there cannot be used, or is not wanted (fresh).
 type OpenIndex func(c store.Collection, fresh bool) (index.Index, error)
 
-// Serving is the state searches run on: per collection a filter.View and an
-// index, brought forward from the store's change feed by one goroutine and
+// Serving is the state searches run on: per collection a filter.View and, per
+// generation, an index, brought forward from the store's change feed by one goroutine and
 // published together, so that a search sees one epoch of both.
 type Serving struct {
 	store store.Store
@@ -54,17 +56,22 @@ type Serving struct {
 	policies    *filter.Policies
 	applied     uint64
 	flushed     uint64
-	failure     error         // why the last step failed; nil when it did not
-	moved       chan struct{} // closed and replaced whenever the above change
+	reading     map[uint32]int // snapshots of each generation that are not released
+	failure     error          // why the last step failed; nil when it did not
+	moved       chan struct{}  // closed and replaced whenever the above change
 }
 
 type name struct{ tenant, collection string }
 
+// collection is changed by the follower only, and by it under Serving.mu.
 type collection struct {
 	store.Collection
-	index   index.Index
-	current *snapshot // guarded by Serving.mu
+	indexes map[uint32]index.Index // by generation
+	current *snapshot              // guarded by Serving.mu
 }
+
+// index is that of the serving generation.
+func (c *collection) index() index.Index { return c.indexes[c.Serving().ID] }
 
 // NewServing opens every collection, catches up with the store and follows it
 // until Close.
@@ -78,7 +85,7 @@ func NewServing(ctx context.Context, st store.Store, model string, open OpenInde
 func newServing(ctx context.Context, st store.Store, model string, open OpenIndex, log *slog.Logger, epochsPerFlush uint64) (*Serving, error) {
 	s := &Serving{
 		store: st, model: model, open: open, log: log, epochsPerFlush: epochsPerFlush,
-		collections: map[uint32]*collection{}, names: map[name]*collection{},
+		collections: map[uint32]*collection{}, names: map[name]*collection{}, reading: map[uint32]int{},
 		done: make(chan struct{}), moved: make(chan struct{}),
 	}
 	if err := s.load(ctx); err != nil {
@@ -143,42 +150,66 @@ func (s *Serving) openCollection(ctx context.Context, c store.Collection, epoch 
 	if err != nil {
 		return err
 	}
-	ix, err := s.openIndex(ctx, c, epoch)
-	if err != nil {
+	opened := &collection{Collection: c, indexes: map[uint32]index.Index{}}
+	if err := s.openGenerations(ctx, opened, c.Live(), epoch); err != nil {
 		return err
 	}
-	reader, err := ix.Reader()
+	reader, err := opened.index().Reader()
 	if err != nil {
-		return errors.Join(err, ix.Close())
+		return errors.Join(err, opened.close())
 	}
-	opened := &collection{Collection: c, index: ix, current: newSnapshot(c, view, ix, reader)}
 	s.mu.Lock()
+	defer s.mu.Unlock()
+	opened.current = s.newSnapshot(c.At(c.Serving()), view, opened.index(), reader)
 	s.collections[c.ID], s.names[name{c.Tenant, c.Name}] = opened, opened
-	s.mu.Unlock()
 	return nil
 }
 
-// openIndex returns the collection's index at epoch: brought there by the feed
+// openGenerations opens the indexes of those that have none yet.
+func (s *Serving) openGenerations(ctx context.Context, c *collection, live []store.Generation, epoch uint64) error {
+	for _, g := range live {
+		if c.indexes[g.ID] != nil {
+			continue
+		}
+		ix, err := s.openIndex(ctx, c.Collection, g, epoch)
+		if err != nil {
+			return err
+		}
+		s.mu.Lock()
+		c.indexes[g.ID] = ix
+		s.mu.Unlock()
+	}
+	return nil
+}
+
+func (c *collection) close() (err error) {
+	for _, ix := range c.indexes {
+		err = errors.Join(err, ix.Close())
+	}
+	return err
+}
+
+// openIndex returns a generation's index at epoch: brought there by the feed
 // where it reaches back far enough, else built from the documents themselves.
-func (s *Serving) openIndex(ctx context.Context, c store.Collection, epoch uint64) (index.Index, error) {
-	ix, err := s.open(c, false)
+func (s *Serving) openIndex(ctx context.Context, c store.Collection, g store.Generation, epoch uint64) (index.Index, error) {
+	ix, err := s.open(c.At(g), false)
 	if err != nil {
 		return nil, err
 	}
 	if ix.Applied() > 0 {
-		err = s.replay(ctx, c, ix, epoch)
+		err = s.replay(ctx, c, g, ix, epoch)
 	}
 	if errors.Is(err, store.ErrFeedTrimmed) || errors.Is(err, errAhead) {
 		s.log.Warn("the index does not follow the store and is rebuilt", "collection", c.Name, "reason", err)
 		if err = ix.Close(); err == nil {
-			ix, err = s.open(c, true)
+			ix, err = s.open(c.At(g), true)
 		}
 		if err != nil {
 			return nil, err
 		}
 	}
 	if err == nil && ix.Applied() == 0 {
-		err = s.rebuild(ctx, c, ix, epoch)
+		err = s.rebuild(ctx, c.At(g), ix, epoch)
 	}
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("bringing the index to epoch %d: %w", epoch, err), ix.Close())
@@ -188,7 +219,7 @@ func (s *Serving) openIndex(ctx context.Context, c store.Collection, epoch uint6
 
 func (s *Serving) buildView(ctx context.Context, c store.Collection) (*filter.View, error) {
 	var changes []filter.Change
-	for record, err := range s.store.Scan(ctx, c.ID, 0) {
+	for record, err := range s.store.Scan(ctx, c.Serving().ID, 0) {
 		if err != nil {
 			return nil, fmt.Errorf("reading access rows: %w", err)
 		}
@@ -204,7 +235,7 @@ func (s *Serving) buildView(ctx context.Context, c store.Collection) (*filter.Vi
 // from a backup, so what the index holds is not to be trusted.
 var errAhead = errors.New("the index is ahead of the store")
 
-func (s *Serving) replay(ctx context.Context, c store.Collection, ix index.Index, epoch uint64) error {
+func (s *Serving) replay(ctx context.Context, c store.Collection, g store.Generation, ix index.Index, epoch uint64) error {
 	if ix.Applied() > epoch {
 		return errAhead
 	}
@@ -218,7 +249,7 @@ func (s *Serving) replay(ctx context.Context, c store.Collection, ix index.Index
 			break
 		}
 		after = changes[len(changes)-1].Epoch
-		if err := s.applyToIndex(ctx, ix, c.ID, ordinalsOf(changes, c.ID), after); err != nil {
+		if err := s.applyToIndex(ctx, ix, g.ID, ordinalsOf(changes, c.ID), after); err != nil {
 			return err
 		}
 	}
@@ -257,8 +288,8 @@ type states struct {
 	changes []filter.Change
 }
 
-func (s *Serving) read(ctx context.Context, ix index.Index, collection uint32, ordinals []uint32, epoch uint64) (states, error) {
-	records, err := s.store.Records(ctx, collection, ordinals)
+func (s *Serving) read(ctx context.Context, ix index.Index, generation uint32, ordinals []uint32, epoch uint64) (states, error) {
+	records, err := s.store.Records(ctx, generation, ordinals)
 	if err != nil {
 		return states{}, fmt.Errorf("reading records: %w", err)
 	}
@@ -266,7 +297,7 @@ func (s *Serving) read(ctx context.Context, ix index.Index, collection uint32, o
 	for _, ordinal := range ordinals {
 		record, exists := records[ordinal]
 		if exists && !ix.Holds(ordinal, record.FirstRow) {
-			content, err := s.store.Content(ctx, collection, ordinal, true)
+			content, err := s.store.Content(ctx, generation, ordinal, true)
 			if err != nil && !errors.Is(err, store.ErrNotFound) {
 				return states{}, fmt.Errorf("reading document %d: %w", ordinal, err)
 			}
@@ -284,8 +315,8 @@ func (s *Serving) read(ctx context.Context, ix index.Index, collection uint32, o
 }
 
 // applyToIndex brings the ordinals to their present state in the store.
-func (s *Serving) applyToIndex(ctx context.Context, ix index.Index, collection uint32, ordinals []uint32, epoch uint64) error {
-	now, err := s.read(ctx, ix, collection, ordinals, epoch)
+func (s *Serving) applyToIndex(ctx context.Context, ix index.Index, generation uint32, ordinals []uint32, epoch uint64) error {
+	now, err := s.read(ctx, ix, generation, ordinals, epoch)
 	if err != nil {
 		return err
 	}
@@ -300,7 +331,7 @@ func Indexed(c store.Content) index.Document {
 			Row:     c.FirstRow + uint32(i),
 			Title:   titleBeside(piece.Headings, c.Title),
 			Heading: strings.Join(piece.Headings, "\n"),
-			Text:    c.Text[piece.Start:piece.End],
+			Text:    chunk.IndexText(c.Text, piece),
 			Vector:  c.Vectors[i*c.Dimensions : (i+1)*c.Dimensions],
 		}
 	}

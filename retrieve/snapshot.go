@@ -1,6 +1,7 @@
 package retrieve
 
 import (
+	"context"
 	"sync/atomic"
 
 	"sluice/filter"
@@ -8,48 +9,83 @@ import (
 	"sluice/store"
 )
 
-// snapshot is one published state of a collection: who may read what, and
-// what is found, at the same epoch. It is closed when its last user is done.
+// snapshot is one state of one generation of a collection: who may read what,
+// and what is found, at the same epoch. It is closed when its last user is done.
 type snapshot struct {
-	store.Collection
-	view   *filter.View
-	index  index.Index // as it is now: at this epoch or a later one
-	reader index.Reader
-	users  atomic.Int64 // the publisher counts as one
+	store.Collection // its ID is the generation's
+	serving          *Serving
+	view             *filter.View
+	index            index.Index // as it is now: at this epoch or a later one
+	reader           index.Reader
+	users            atomic.Int64 // the publisher counts as one
 }
 
-func newSnapshot(c store.Collection, view *filter.View, ix index.Index, reader index.Reader) *snapshot {
-	s := &snapshot{Collection: c, view: view, index: ix, reader: reader}
-	s.users.Store(1)
-	return s
+// newSnapshot is called under s.mu. c's number is that of the generation.
+func (s *Serving) newSnapshot(c store.Collection, view *filter.View, ix index.Index, reader index.Reader) *snapshot {
+	n := &snapshot{Collection: c, serving: s, view: view, index: ix, reader: reader}
+	n.users.Store(1)
+	s.reading[c.ID]++
+	return n
 }
 
 func (s *snapshot) release() {
 	if s.users.Add(-1) == 0 {
 		s.reader.Close()
+		s.serving.left(s.ID)
 	}
 }
 
-// acquire returns the present snapshot of a collection; release it.
-// An unknown collection is store.ErrNotFound.
-func (s *Serving) acquire(tenant, collection string) (*snapshot, error) {
+func (s *Serving) left(generation uint32) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.reading[generation]--; s.reading[generation] == 0 {
+		delete(s.reading, generation)
+		s.wake()
+	}
+}
+
+// Idle blocks until no search reads the generation, which must not be the
+// serving one.
+func (s *Serving) Idle(ctx context.Context, generation uint32) error {
+	return s.until(ctx, func() (bool, error) { return s.reading[generation] == 0, nil })
+}
+
+// acquire returns the present snapshot of a collection, or one of another of
+// its generations (0: the serving one); release it. What is unknown is store.ErrNotFound.
+func (s *Serving) acquire(tenant, collection string, generation uint32) (*snapshot, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	c, ok := s.names[name{tenant, collection}]
 	if !ok {
 		return nil, store.ErrNotFound
 	}
-	c.current.users.Add(1)
-	return c.current, nil
+	if generation == 0 || generation == c.current.ID {
+		c.current.users.Add(1)
+		return c.current, nil
+	}
+	ix, ok := c.indexes[generation]
+	if !ok {
+		return nil, store.ErrNotFound
+	}
+	reader, err := ix.Reader()
+	if err != nil {
+		return nil, err
+	}
+	return s.newSnapshot(c.At(store.Generation{ID: generation}), c.current.view, ix, reader), nil
 }
 
-// publish replaces the snapshot searches start from.
-func (s *Serving) publish(c *collection, next *snapshot) {
+// renew publishes the collection's present index with the given view.
+func (s *Serving) renew(c *collection, view *filter.View) error {
+	reader, err := c.index().Reader()
+	if err != nil {
+		return err
+	}
 	s.mu.Lock()
 	last := c.current
-	c.current = next
+	c.current = s.newSnapshot(c.At(c.Serving()), view, c.index(), reader)
 	s.mu.Unlock()
 	last.release()
+	return nil
 }
 
 // policiesInForce returns the newest policies.

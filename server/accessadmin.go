@@ -127,8 +127,8 @@ func (q *request) previewed(given []client.Principal) (all []retrieve.Previewed,
 func (q *request) named(one client.Principal) (p filter.Principal, configured bool, err error) {
 	tenant := q.principal().Tenant
 	if one.Groups == nil && one.Attributes == nil {
-		if p, known := q.s.identities.Configured(tenant, one.Subject); known {
-			return p, true, nil
+		if p, known, err := q.s.identities.Configured(tenant, one.Subject); known || err != nil {
+			return p, true, err
 		}
 	}
 	p, err = identity.PrincipalOf(tenant, one.Subject, one.Groups, one.Attributes)
@@ -208,7 +208,7 @@ func explanationOf(p filter.Principal, configured bool, r store.Record, why filt
 		Reads:      why.Admitted(),
 		Readers:    client.ReadersVerdict{Admit: why.Listed(), Declared: !why.Undeclared, By: by},
 		Policies: client.PoliciesVerdict{
-			Permit: why.Permitted, Forbid: why.Forbidden,
+			Permit: why.Permitted, Forbid: why.Forbidden, BuiltIn: why.Starter,
 			By: append([]string{}, why.Decisive...), Errors: append([]string{}, why.Errors...),
 			Attributes: attributesInfo(r.Access.Attributes),
 		},

@@ -42,7 +42,7 @@ func TestImportAccess(t *testing.T) {
 		"1 a access_updated",
 		"2 b failed 400 malformed JSON at byte 21: unexpected EOF",
 		"4 missing failed 404 the collection has no document with this key",
-		`5 b failed 400 readers: reader 0: "eve" must be "user:<subject>", "group:<name>" or "public"`,
+		`5 b failed 400 readers: entry 1: "eve" must be "user:<subject>", "group:<name>" or "public"`,
 		`6 b failed 400 unknown field "text"`,
 		"7  failed 400 key: a document needs one",
 		"8  failed 413 the line is larger than limits.body_bytes",
@@ -90,7 +90,7 @@ func TestExplainAccess(t *testing.T) {
 	a := ask(`{"principal":{"subject":"alice"},"document":"k"}`)
 	require.JSONEq(t, `{"principal":{"subject":"alice","groups":["eng"],"attributes":{"region":"EU"}},"configured":true,"document":"k","reads":true,
 		"readers":{"admit":true,"declared":false,"by":[]},
-		"policies":{"permit":true,"forbid":false,"by":["a.cedar:1:1"],"errors":[],"attributes":{"set":[]}}}`, a.body)
+		"policies":{"permit":true,"forbid":false,"built_in":false,"by":["a.cedar:1:1"],"errors":[],"attributes":{"set":[]}}}`, a.body)
 	require.Contains(t, ask(`{"principal":{"subject":"alice","groups":[]},"document":"k"}`).body, `"configured":false`)
 	require.Contains(t, ask(`{"principal":{"subject":"stranger"},"document":"k"}`).body, `"configured":false`)
 	for body, want := range map[string]string{
@@ -115,7 +115,7 @@ func TestPreviewAccess(t *testing.T) {
 	require.JSONEq(t, `{"compared":2,"left_out":0,"changed":0,"gained":0,"lost":0,"unfit":[],"failures":2,
 		"differences":[{"principal":"alice","gains":1,"loses":0,"gained":["eng"],"lost":[]},{"principal":"x","gains":1,"loses":0,"gained":["g"],"lost":[]}],
 		"failed":[
-			{"line":2,"key":"k","status":"failed","error":{"type":"about:blank","title":"Bad Request","status":400,"detail":"readers: reader 0: \"eve\" must be \"user:<subject>\", \"group:<name>\" or \"public\""}},
+			{"line":2,"key":"k","status":"failed","error":{"type":"about:blank","title":"Bad Request","status":400,"detail":"readers: entry 1: \"eve\" must be \"user:<subject>\", \"group:<name>\" or \"public\""}},
 			{"line":3,"key":"none","status":"failed","error":{"type":"about:blank","title":"Not Found","status":404,"detail":"the collection has no document with this key"}}
 		]}`, a.body)
 	require.True(t, d.fake.documents["acme/c"]["k"].Access.Readers.Undeclared)

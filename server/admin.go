@@ -22,10 +22,16 @@ import (
 // store.ErrInvalid: no such name is possible. fs.ErrExist: it is taken.
 type Snapshooter func(ctx context.Context, name string) (client.Snapshot, error)
 
-// ServeAdmin answers /metrics, /debug/pprof and PUT /snapshots/{name} until ctx
+// Cache is an embedding cache.
+type Cache interface {
+	CacheSize(ctx context.Context) (store.CacheSize, error)
+	PruneEmbeddings(ctx context.Context, before time.Time) (store.CacheSize, error)
+}
+
+// ServeAdmin answers /metrics, /debug/pprof, PUT /snapshots/{name} and /cache until ctx
 // ends. It asks for no identity: whoever reaches the listener is trusted.
-func ServeAdmin(ctx context.Context, listener net.Listener, gatherer prometheus.Gatherer, snapshot Snapshooter) error {
-	s := &http.Server{Handler: adminHandler(gatherer, snapshot), ReadHeaderTimeout: 10 * time.Second}
+func ServeAdmin(ctx context.Context, listener net.Listener, gatherer prometheus.Gatherer, snapshot Snapshooter, cache Cache) error {
+	s := &http.Server{Handler: adminHandler(gatherer, snapshot, cache), ReadHeaderTimeout: 10 * time.Second}
 	stop := context.AfterFunc(ctx, func() { _ = s.Close() })
 	defer stop()
 	if err := s.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
@@ -34,7 +40,7 @@ func ServeAdmin(ctx context.Context, listener net.Listener, gatherer prometheus.
 	return nil
 }
 
-func adminHandler(gatherer prometheus.Gatherer, snapshot Snapshooter) http.Handler {
+func adminHandler(gatherer prometheus.Gatherer, snapshot Snapshooter, cache Cache) http.Handler {
 	mux := http.NewServeMux()
 	mux.Handle("GET /metrics", promhttp.HandlerFor(gatherer, promhttp.HandlerOpts{}))
 	mux.HandleFunc("GET /debug/pprof/", pprof.Index)
@@ -43,6 +49,19 @@ func adminHandler(gatherer prometheus.Gatherer, snapshot Snapshooter) http.Handl
 	mux.HandleFunc("GET /debug/pprof/symbol", pprof.Symbol)
 	mux.HandleFunc("GET /debug/pprof/trace", pprof.Trace)
 	mux.HandleFunc("PUT /snapshots/{name}", snapshot.ServeHTTP)
+	mux.HandleFunc("GET /cache", func(w http.ResponseWriter, r *http.Request) {
+		size, err := cache.CacheSize(r.Context())
+		answerCache(w, size, err)
+	})
+	mux.HandleFunc("DELETE /cache", func(w http.ResponseWriter, r *http.Request) {
+		age, err := time.ParseDuration(r.URL.Query().Get("age"))
+		if err != nil || age < 0 {
+			answerAdminError(w, fmt.Errorf("%w: age: a duration such as 720h is expected", store.ErrInvalid))
+			return
+		}
+		removed, err := cache.PruneEmbeddings(r.Context(), time.Now().Add(-age))
+		answerCache(w, removed, err)
+	})
 	return mux
 }
 
@@ -53,6 +72,18 @@ func (snapshot Snapshooter) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		answerAdmin(w, http.StatusCreated, "application/json", made)
 		return
 	}
+	answerAdminError(w, err)
+}
+
+func answerCache(w http.ResponseWriter, size store.CacheSize, err error) {
+	if err != nil {
+		answerAdminError(w, err)
+		return
+	}
+	answerAdmin(w, http.StatusOK, "application/json", client.CacheSize(size))
+}
+
+func answerAdminError(w http.ResponseWriter, err error) {
 	status := http.StatusInternalServerError
 	switch {
 	case errors.Is(err, store.ErrInvalid):

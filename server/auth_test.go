@@ -57,6 +57,13 @@ func TestRoles(t *testing.T) {
 		"POST " + c + "/access/preview":      identity.Admin,
 		"POST " + c + "/access/explain":      identity.Admin,
 		"POST " + c + "/search":              identity.Read,
+		"PUT " + c + "/queries":              identity.Admin,
+		"GET " + c + "/queries":              identity.Admin,
+		"POST " + c + "/reindex":             identity.Admin,
+		"GET " + c + "/reindex":              identity.Admin,
+		"POST " + c + "/reindex/estimate":    identity.Admin,
+		"GET " + c + "/reindex/events":       identity.Admin,
+		"POST " + c + "/reindex/drop":        identity.Admin,
 		"POST /v1/embeddings":                identity.Read,
 		"POST /":                             identity.Read,
 		"POST /embed":                        identity.Read,
@@ -139,7 +146,7 @@ func TestAdminListener(t *testing.T) {
 	require.NoError(t, err)
 	ctx, cancel := context.WithCancel(context.Background())
 	served := make(chan error, 1)
-	go func() { served <- ServeAdmin(ctx, listener, d.registry, nil) }()
+	go func() { served <- ServeAdmin(ctx, listener, d.registry, nil, nil) }()
 	admin := &daemon{t: t, url: "http://" + listener.Addr().String()}
 	require.Contains(t, admin.send("GET", "/metrics", "").body, "sluice_http_requests_in_flight")
 	require.Contains(t, admin.send("GET", "/debug/pprof/", "").body, "goroutine")

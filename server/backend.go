@@ -17,7 +17,7 @@ import (
 //	store.ErrNotFound                        404; what is missing and what is forbidden alike
 //	store.ErrInvalid                         400; its text is shown to the caller and says what to do
 //	store.ErrSettingsDiffer,
-//	store.ErrTooManyRows                     409
+//	store.ErrTooManyRows, ingest.ErrBusy     409
 //	gpu.TooLongError                         413
 //	tokenizer.ErrUnknownID,
 //	model.ErrUnknownPrompt                   400
@@ -54,6 +54,8 @@ type Backend interface {
 	// ("" for the first), and the cursor of the next page ("" for none).
 	List(ctx context.Context, p filter.Principal, collection, cursor string, limit int) (page []store.Record, next string, err error)
 	Search(ctx context.Context, r retrieve.Request) (retrieve.Response, error)
+
+	Reindexer() Reindexer
 
 	Embed(ctx context.Context, r gpu.Request) ([]gpu.Embedding, error)
 	Info() gpu.Info

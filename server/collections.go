@@ -41,7 +41,7 @@ func (s *Server) putCollection(q *request) error {
 // settingsOf fills in the defaults: codes where there are token vectors, of 1
 // bit where the model makes them, of 8 where documents bring them.
 func settingsOf(s client.CollectionSettings) (store.Settings, error) {
-	settings := store.Settings{Analyzer: s.Analyzer}
+	settings := store.Settings{Analyzer: s.Analyzer, Chunker: s.Chunker}
 	bits, tokens := 1, true
 	if own := s.OwnVectors; own != nil {
 		if *own == (client.OwnVectors{}) {
@@ -88,6 +88,7 @@ func (s *Server) collectionOf(c store.Collection) client.Collection {
 		Analyzer:   c.Settings.Analyzer,
 		TokenCodes: c.Settings.CodeBits > 0,
 		CodeBits:   c.Settings.CodeBits,
+		Chunker:    c.Serving().Chunker,
 		Model:      info.Model,
 		Dimensions: c.Settings.Dimensions(info.Dimensions),
 		Created:    c.Created,

@@ -89,8 +89,14 @@ func documentOf(d written) (ingest.Document, error) {
 	if len(d.Title) > ingest.MaxTitleBytes || !plain(d.Title) {
 		return ingest.Document{}, badRequest("title: longer than %d bytes, or not plain text", ingest.MaxTitleBytes)
 	}
+	text := []byte(d.Text)
+	if len(d.Data) > 0 {
+		if text = d.Data; d.Text != "" {
+			return ingest.Document{}, badRequest("data: it stands in place of text; send one of them")
+		}
+	}
 	access, keeps, err := accessOf(d.AccessPatch)
-	document := ingest.Document{Key: d.Key, Title: d.Title, Format: d.Format, Text: []byte(d.Text), Access: access, Keeps: keeps}
+	document := ingest.Document{Key: d.Key, Title: d.Title, Format: d.Format, Text: text, Access: access, Keeps: keeps}
 	for _, p := range d.Passages {
 		document.Passages = append(document.Passages, ingest.Passage{
 			Text: p.Text, Headings: p.Headings, Vector: p.Vector.Values, Vectors: p.Vectors.Values, Columns: p.Vectors.Columns,

@@ -15,6 +15,7 @@ import (
 	"sluice/filter"
 	"sluice/gpu"
 	"sluice/index"
+	"sluice/ingest"
 	"sluice/model"
 	"sluice/model/tokenizer"
 	"sluice/retrieve"
@@ -76,6 +77,8 @@ func failureOf(err error) *failure {
 		return failf(fasthttp.StatusBadRequest, "%s", shortened(err.Error()))
 	case errors.Is(err, store.ErrSettingsDiffer):
 		return failf(fasthttp.StatusConflict, "%s; settings are fixed at creation", store.ErrSettingsDiffer)
+	case errors.Is(err, ingest.ErrBusy):
+		return failf(fasthttp.StatusConflict, "%s", shortened(err.Error()))
 	case errors.Is(err, store.ErrTooManyRows):
 		return failf(fasthttp.StatusConflict, "%s", store.ErrTooManyRows)
 	case errors.As(err, &long):

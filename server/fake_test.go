@@ -30,6 +30,8 @@ type fake struct {
 	onEmbed  func(texts []string) error
 	notReady error
 
+	reindexes fakeReindexer
+
 	models     *gpu.Scheduler // nil: made-up vectors
 	reranker   gpu.Reranker
 	classifier gpu.Classifier

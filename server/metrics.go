@@ -9,6 +9,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 	"github.com/valyala/fasthttp"
 	"github.com/valyala/fasthttp/fasthttpadaptor"
+
+	"sluice/ingest"
 )
 
 type metrics struct {
@@ -51,6 +53,23 @@ func RegisterPolicyFaults(registry *prometheus.Registry, faults func() (uint64, 
 		count, _ := faults()
 		return float64(count)
 	}))
+}
+
+// RegisterReindexes adds what reindex jobs do, over all collections.
+func RegisterReindexes(registry *prometheus.Registry, totals func() ingest.Totals) {
+	gauge := func(name, help string, value func(ingest.Totals) int) prometheus.Collector {
+		return prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "sluice_reindex_" + name, Help: help}, func() float64 { return float64(value(totals())) })
+	}
+	counter := func(name, help string, value func(ingest.Totals) int) prometheus.Collector {
+		return prometheus.NewCounterFunc(prometheus.CounterOpts{Name: "sluice_reindex_" + name, Help: help}, func() float64 { return float64(value(totals())) })
+	}
+	registry.MustRegister(
+		gauge("running", "Jobs under way.", func(t ingest.Totals) int { return t.Running }),
+		gauge("documents_built", "Documents that the jobs under way have built.", func(t ingest.Totals) int { return t.Documents }),
+		gauge("documents", "Documents that the jobs under way have to build.", func(t ingest.Totals) int { return t.Of }),
+		counter("embedded_chunks_total", "Chunks embedded by jobs.", func(t ingest.Totals) int { return t.Embedded }),
+		counter("reused_chunks_total", "Chunks whose embedding was there.", func(t ingest.Totals) int { return t.Reused }),
+	)
 }
 
 // observe counts an answered request.

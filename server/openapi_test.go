@@ -103,6 +103,7 @@ func jsonOf(t *testing.T, value any) string {
 var wireTypes = []any{
 	client.CollectionSettings{}, client.Collection{}, client.Document{}, client.WriteResult{}, client.AccessPatch{},
 	client.AccessLine{}, client.AccessPreviewRequest{}, client.AccessPreview{}, client.AccessQuestion{}, client.AccessExplanation{},
+	client.ReindexRequest{}, client.ReindexChange{}, client.ReindexEstimate{}, client.Generations{}, client.QuerySet{},
 	client.Listing{}, client.SearchRequest{}, client.SearchResponse{}, client.Problem{}, client.Status{},
 	client.EmbeddingRequest{}, client.EmbeddingResponse{}, client.EmbeddingError{},
 	client.EmbedRequest{}, client.EmbedAllRequest{}, client.SimilarityRequest{}, client.RankRequest{}, client.Rank{},
@@ -177,6 +178,8 @@ func compareProperty(t *testing.T, schemas object, seen map[string]bool, where s
 	switch {
 	case typ == reflect.TypeFor[time.Time]():
 		require.Equal(t, "date-time", property["format"], where)
+	case typ == reflect.TypeFor[[]byte]():
+		require.Equal(t, "byte", property["format"], where) // base64
 	case typ == reflect.TypeFor[json.RawMessage]():
 		require.Contains(t, property["type"], "null", where) // any JSON; null means something
 	case typ == reflect.TypeFor[client.Texts]():
@@ -198,7 +201,7 @@ func compareProperty(t *testing.T, schemas object, seen map[string]bool, where s
 }
 
 var kinds = map[reflect.Kind]string{
-	reflect.String: "string", reflect.Bool: "boolean", reflect.Int: "integer", reflect.Int32: "integer", reflect.Uint32: "integer",
+	reflect.String: "string", reflect.Bool: "boolean", reflect.Int: "integer", reflect.Int32: "integer", reflect.Uint32: "integer", reflect.Int64: "integer",
 	reflect.Float32: "number", reflect.Float64: "number",
 }
 

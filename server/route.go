@@ -40,6 +40,7 @@ func routes() []route {
 		collection = "/v1/collections/{collection}"
 		documents  = collection + "/documents"
 		document   = documents + "/{key}"
+		reindex    = collection + "/reindex"
 	)
 	return []route{
 		{method: "PUT", pattern: collection, role: identity.Admin, largest: maxSmallBody, serve: (*Server).putCollection},
@@ -53,6 +54,13 @@ func routes() []route {
 		{method: "POST", pattern: collection + "/access/preview", role: identity.Admin, serve: (*Server).previewAccess},
 		{method: "POST", pattern: collection + "/access/explain", role: identity.Admin, largest: maxSmallBody, serve: (*Server).explainAccess},
 		{method: "POST", pattern: collection + "/search", role: identity.Read, largest: maxSearch, serve: (*Server).search},
+		{method: "PUT", pattern: collection + "/queries", role: identity.Admin, serve: (*Server).putQueries},
+		{method: "GET", pattern: collection + "/queries", role: identity.Admin, serve: (*Server).getQueries},
+		{method: "POST", pattern: reindex, role: identity.Admin, largest: maxSmallBody, serve: (*Server).startReindex},
+		{method: "GET", pattern: reindex, role: identity.Admin, serve: (*Server).getReindex},
+		{method: "POST", pattern: reindex + "/estimate", role: identity.Admin, largest: maxSmallBody, serve: (*Server).estimateReindex},
+		{method: "GET", pattern: reindex + "/events", role: identity.Admin, serve: (*Server).watchReindex},
+		{method: "POST", pattern: reindex + "/{action}", role: identity.Admin, largest: maxSmallBody, serve: (*Server).changeReindex},
 		{method: "POST", pattern: "/v1/embeddings", role: identity.Read, dialect: openAIDialect, serve: (*Server).embeddings},
 		{method: "POST", pattern: "/", role: identity.Read, dialect: teiDialect, serve: (*Server).teiEmbed},
 		{method: "POST", pattern: "/embed", role: identity.Read, dialect: teiDialect, serve: (*Server).teiEmbed},

@@ -91,8 +91,10 @@ func searchResponseOf(r retrieve.Response, explain bool) client.SearchResponse {
 		Results:  make([]client.SearchResult, len(r.Results)),
 		Strategy: r.Strategy,
 		Plan:     r.PlanHash,
-		Counts:   client.Counts{Visible: r.Visible, OutOfScope: r.OutOfScope},
-		Degraded: append([]string{}, r.Degraded...),
+
+		Generation: r.Generation,
+		Counts:     client.Counts{Visible: r.Visible, OutOfScope: r.OutOfScope},
+		Degraded:   append([]string{}, r.Degraded...),
 	}
 	for i, result := range r.Results {
 		response.Results[i] = searchResultOf(result, explain)

@@ -201,7 +201,7 @@ func TestPatchAccess(t *testing.T) {
 	require.Equal(t, filter.Access{Readers: filter.Readers{List: []filter.Reader{}}, Attributes: filter.Attributes{"n": int64(1)}}, row())
 
 	bad := map[string]string{
-		`{"readers":["eve"]}`:            "readers: reader 0",
+		`{"readers":["eve"]}`:            "readers: entry 1",
 		`{"readers":"eve"}`:              "readers:",
 		`{"attributes":{"x":1.5}}`:       `attribute "x"`,
 		`{"attributes":{"x":{"y":"z"}}}`: `attribute "x"`,

@@ -9,6 +9,7 @@ import (
 type Settings struct {
 	Analyzer string // lexical analyzer: "english" (default), "standard", …
 	CodeBits int    // a dimension, of the token codes kept for late interaction: 1 or 8; 0: none are kept
+	Chunker  string // of its first generation; "": the one of each document's format
 	Own      Own    // what its documents bring; the zero value: its vectors are the embedding model's
 }
 
@@ -57,6 +58,8 @@ func (s Settings) TokenDimensions(embedder int) int {
 // Validate reports, as ErrInvalid, settings that no collection can have.
 func (s Settings) Validate() error {
 	switch {
+	case s.Chunker != "" && s.Brings():
+		return fmt.Errorf("%w: documents that bring their vectors bring their passages too: name no chunker", ErrInvalid)
 	case s.CodeBits != 0 && s.CodeBits != 1 && s.CodeBits != 8:
 		return fmt.Errorf("%w: token codes of %d bits; use 1 or 8", ErrInvalid, s.CodeBits)
 	case s.Own.Dense < 0 || s.Own.Dense > MaxDenseDimensions:

@@ -42,13 +42,16 @@ type Collection struct {
 	Name     string
 	Settings Settings
 	Created  time.Time
+	// Generations are those of a collection that was reindexed, the serving one
+	// first; Live gives them for any.
+	Generations []Generation
 }
 
 // Record is a document without its content: what listing, filters and the recheck need.
 type Record struct {
-	Collection uint32
+	Collection uint32 // the number of the generation it is of
 	Key        string
-	Ordinal    uint32 // unique in the collection; kept over versions, never used again after a delete
+	Ordinal    uint32 // unique in the collection; kept over versions and generations, never used again after a delete
 	Version    uint32 // grows when content, format or title changes
 	Title      string
 	Format     string
@@ -88,6 +91,9 @@ type Version struct {
 	Dimensions int
 	Vectors    []float32
 	Codes      [][]byte // token codes, one value per chunk; nil: none. The store does not read them
+	Parsed     []byte   // what other chunkers can work on; nil: nothing is kept. The store does not read it
+	Generation uint32   // that the above is for; 0: the first one, while there is no other
+	Builds     []Build  // for every other generation of the collection
 	Access     filter.Access
 	Keeps      filter.AccessFields // of Access: on a document that is there, these stay as they are
 }
@@ -109,6 +115,7 @@ const (
 	DocumentChanged ChangeKind = iota + 1 // created, replaced, access changed or deleted
 	CollectionCreated
 	PoliciesChanged
+	GenerationsChanged
 )
 
 // Change is one entry of the feed.
@@ -132,6 +139,10 @@ type PolicySource struct {
 // write shortly before it is durable; Epoch, Changes and WaitChange never do,
 // and a write that changes nothing returns only when what it saw is durable.
 // Access rows come back in the form that NormalAccess gives them.
+//
+// Writes take the number of a collection and apply to all of its generations.
+// Reads of documents take that of a generation; a collection's own is that of
+// its first one.
 type Store interface {
 	// CreateCollection creates it, or returns the one that exists (created false).
 	// Other settings than those it was created with: ErrSettingsDiffer.
@@ -139,6 +150,16 @@ type Store interface {
 	CreateCollection(ctx context.Context, tenant, name string, settings Settings) (c Collection, created bool, err error)
 	Collection(ctx context.Context, tenant, name string) (Collection, error)
 	Collections(ctx context.Context) ([]Collection, error)
+	// SetGenerations replaces the collection's generations: change is given the
+	// live ones and returns what CheckGenerations lets follow; it must not block,
+	// and is called again if they change meanwhile. A new one gets its number and
+	// time; one that is left out is removed with all that it holds. The change is
+	// one of the kind GenerationsChanged. ErrNotFound: no such collection.
+	SetGenerations(ctx context.Context, collection uint32, change func([]Generation) ([]Generation, error)) (Collection, error)
+	// SetQueries replaces the collection's query set, which the store does not
+	// read; it grows no epoch. Queries returns it, nil if none was ever set.
+	SetQueries(ctx context.Context, collection uint32, queries []byte) error
+	Queries(ctx context.Context, collection uint32) ([]byte, error)
 
 	// Commit creates or replaces a document. The version grows only with the
 	// identity; the same identity by another chunker or model gets new rows under
@@ -147,7 +168,16 @@ type Store interface {
 	// receipt says so. What stays by Keeps is decided with the commit: no other
 	// write comes between. Such a version may lack its Vectors and Codes; one with new
 	// content may not lack Vectors: ErrVectorsNeeded. ErrNotFound: no such collection.
+	//
+	// The version goes into all generations in the same step; its Generation must
+	// be the serving one, and new content needs Builds for the others:
+	// ErrGenerations. A chunker or model that is not its generation's is ErrInvalid.
 	Commit(ctx context.Context, collection uint32, v Version) (Receipt, error)
+	// Build adds a document to the building generation, as it is in the serving
+	// one but for chunks and vectors. Nothing is done (built false) where the
+	// serving one's record has another identity or version than of, or is gone.
+	// ErrGenerations: b's generation is not building (any more).
+	Build(ctx context.Context, collection uint32, of Record, b Build) (built bool, err error)
 	// SetAccess replaces the access row; it does not grow the version.
 	// change is given the present row and returns the new one; it must not block,
 	// and is called again if the document changes meanwhile.
@@ -163,6 +193,8 @@ type Store interface {
 	// Content returns record, text and chunks of one version, consistently.
 	// Vectors are loaded only if withVectors.
 	Content(ctx context.Context, collection uint32, ordinal uint32, withVectors bool) (Content, error)
+	// Parsed returns what the document's version brought as that, nil if nothing.
+	Parsed(ctx context.Context, collection uint32, ordinal uint32) ([]byte, error)
 	// Codes hands the token codes of each of the rows to visit, in their order, with
 	// its place in rows. Those without any, or that do not exist (any more), are
 	// left out. The codes are the visitor's until it returns.
@@ -171,6 +203,16 @@ type Store interface {
 	// It reads in pages and holds nothing between them: a document that changes
 	// during a scan comes in its old or new state.
 	Scan(ctx context.Context, collection uint32, from uint32) iter.Seq2[Record, error]
+
+	// Embeddings hands the cached values of the keys to visit, in their order, with
+	// the place of each in keys; those that are not there are left out. The value
+	// is the visitor's until it returns.
+	Embeddings(ctx context.Context, keys []EmbeddingKey, visit func(at int, value []byte)) error
+	// KeepEmbeddings adds to the cache, durably. It grows no epoch.
+	KeepEmbeddings(ctx context.Context, entries []Embedding) error
+	CacheSize(ctx context.Context) (CacheSize, error)
+	// PruneEmbeddings removes what was kept before a time, and says how much that was.
+	PruneEmbeddings(ctx context.Context, before time.Time) (CacheSize, error)
 
 	// SetPolicies puts the Cedar text in force, if it differs from the present one.
 	SetPolicies(ctx context.Context, p PolicySource) (epoch uint64, changed bool, err error)

@@ -11,30 +11,51 @@ import (
 
 // Validate reports, as ErrInvalid, a version that no store can hold.
 func (v *Version) Validate() error {
-	switch {
-	case len(v.Key) > MaxKeyBytes:
+	if len(v.Key) > MaxKeyBytes {
 		return fmt.Errorf("%w: the key has %d bytes, at most %d are possible", ErrInvalid, len(v.Key), MaxKeyBytes)
-	case v.Dimensions < 0 || len(v.Vectors) != len(v.Chunks)*v.Dimensions:
-		return fmt.Errorf("%w: %d vector components for %d chunks × %d dimensions", ErrInvalid, len(v.Vectors), len(v.Chunks), v.Dimensions)
-	case v.Codes != nil && len(v.Codes) != len(v.Chunks):
-		return fmt.Errorf("%w: token codes of %d chunks for %d chunks", ErrInvalid, len(v.Codes), len(v.Chunks))
-	case v.size() > MaxVersionBytes:
-		return fmt.Errorf("%w: the version has %d bytes, at most %d are possible", ErrInvalid, v.size(), MaxVersionBytes)
 	}
-	for i, c := range v.Chunks {
-		if c.Start < 0 || c.End < c.Start || c.End > len(v.Text) {
-			return fmt.Errorf("%w: chunk %d is [%d, %d) of a text of %d bytes", ErrInvalid, i, c.Start, c.End, len(v.Text))
+	size := len(v.Text) + len(v.Parsed) + len(v.Title) + len(v.Format)
+	for _, b := range append([]Build{v.Build()}, v.Builds...) {
+		if err := b.Validate(len(v.Text)); err != nil {
+			return err
+		}
+		size += b.size()
+	}
+	if size > MaxVersionBytes {
+		return fmt.Errorf("%w: the version has %d bytes, at most %d are possible", ErrInvalid, size, MaxVersionBytes)
+	}
+	return nil
+}
+
+// Build is the part of the version that is its own generation's.
+func (v *Version) Build() Build {
+	return Build{v.Generation, v.Chunker, v.Model, v.Chunks, v.Dimensions, v.Vectors, v.Codes}
+}
+
+// Validate reports, as ErrInvalid, a build that no store can hold, of a text of
+// so many bytes.
+func (b *Build) Validate(text int) error {
+	switch {
+	case b.Dimensions < 0 || len(b.Vectors) != len(b.Chunks)*b.Dimensions:
+		return fmt.Errorf("%w: %d vector components for %d chunks × %d dimensions", ErrInvalid, len(b.Vectors), len(b.Chunks), b.Dimensions)
+	case b.Codes != nil && len(b.Codes) != len(b.Chunks):
+		return fmt.Errorf("%w: token codes of %d chunks for %d chunks", ErrInvalid, len(b.Codes), len(b.Chunks))
+	}
+	for i, c := range b.Chunks {
+		if c.Start < 0 || c.End < c.Start || c.End > text {
+			return fmt.Errorf("%w: chunk %d is [%d, %d) of a text of %d bytes", ErrInvalid, i, c.Start, c.End, text)
 		}
 	}
 	return nil
 }
 
-func (v *Version) size() int {
-	n := len(v.Text) + 4*len(v.Vectors) + len(v.Title) + len(v.Format) + len(v.Chunker) + len(v.Model)
-	for _, codes := range v.Codes {
+func (b *Build) size() int {
+	n := 4*len(b.Vectors) + len(b.Chunker) + len(b.Model)
+	for _, codes := range b.Codes {
 		n += len(codes)
 	}
-	for _, c := range v.Chunks {
+	for _, c := range b.Chunks {
+		n += len(c.Index)
 		for _, h := range c.Headings {
 			n += len(h)
 		}

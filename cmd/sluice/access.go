@@ -225,7 +225,7 @@ func printPreview(w io.Writer, p client.AccessPreview) {
 		fmt.Fprintf(w, "  and %d principals more\n", more)
 	}
 	if p.LeftOut > 0 {
-		fmt.Fprintf(w, "%d principals were not compared: they are too many\n", p.LeftOut)
+		fmt.Fprintf(w, "%d principals were not compared: there are too many for these policies; name those who matter with --principals\n", p.LeftOut)
 	}
 	if len(p.Unfit) > 0 {
 		fmt.Fprintf(w, "do not fit the policies, and read nothing: %s\n", strings.Join(p.Unfit, ", "))
@@ -255,11 +255,11 @@ func printExplanation(w io.Writer, e client.AccessExplanation) {
 	fmt.Fprintf(w, "%s %s %s\n", e.Principal.Subject, verb, e.Document)
 	switch {
 	case !e.Readers.Declared:
-		fmt.Fprintln(w, "  readers: none are declared, the policies alone decide")
+		fmt.Fprintln(w, "  readers: the document names none, so the policies alone decide")
 	case e.Readers.Admit:
-		fmt.Fprintf(w, "  readers: admitted as %s\n", strings.Join(e.Readers.By, ", "))
+		fmt.Fprintf(w, "  readers: the document names %s\n", strings.Join(e.Readers.By, ", "))
 	default:
-		fmt.Fprintln(w, "  readers: it is none of them")
+		fmt.Fprintf(w, "  readers: the document names others, but neither %s nor one of its groups\n", e.Principal.Subject)
 	}
 	fmt.Fprintf(w, "  policies: %s\n", policiesSay(e.Policies))
 	for _, problem := range e.Policies.Errors {
@@ -269,6 +269,8 @@ func printExplanation(w io.Writer, e client.AccessExplanation) {
 
 func policiesSay(p client.PoliciesVerdict) string {
 	switch by := strings.Join(p.By, ", "); {
+	case p.BuiltIn && p.Permit:
+		return "the daemon has none of its own; then readers alone decide, within the tenant"
 	case p.Permit:
 		return "permitted by " + by
 	case p.Forbid:

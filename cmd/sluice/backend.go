@@ -18,6 +18,7 @@ import (
 type backend struct {
 	engine     *retrieve.Engine
 	writer     *ingest.Writer
+	reindexer  *ingest.Reindexer
 	embedder   *gpu.Scheduler
 	reranker   gpu.Reranker   // nil: none
 	classifier gpu.Classifier // nil: none
@@ -73,6 +74,8 @@ func (b *backend) List(ctx context.Context, p filter.Principal, collection, curs
 func (b *backend) Search(ctx context.Context, r retrieve.Request) (retrieve.Response, error) {
 	return b.engine.Search(ctx, r)
 }
+
+func (b *backend) Reindexer() server.Reindexer { return b.reindexer }
 
 func (b *backend) Embed(ctx context.Context, r gpu.Request) ([]gpu.Embedding, error) {
 	return b.embedder.Embed(ctx, r)

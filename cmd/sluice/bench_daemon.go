@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
@@ -15,7 +16,6 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"sluice/client"
-	"sluice/eval"
 )
 
 // benchDaemon is a daemon in a process of its own, so that what it uses is not
@@ -29,14 +29,23 @@ type benchDaemon struct {
 	ended   chan struct{}
 }
 
+// benchSettings are what is not as by default.
+type benchSettings struct {
+	data             string // directory, which stays; "": one that does not
+	policies         string
+	attributes       map[string]string
+	model, precision string
+	connections      int // at least
+}
+
 // startBenchDaemon returns when the daemon is ready.
-func startBenchDaemon(ctx context.Context, dataset *eval.Dataset, c benchServeCommand) (*benchDaemon, error) {
+func startBenchDaemon(ctx context.Context, c benchSettings) (*benchDaemon, error) {
 	dir, err := os.MkdirTemp("", "sluice-bench-")
 	if err != nil {
 		return nil, err
 	}
 	d := &benchDaemon{dir: dir, secret: signer(rand.Text() + rand.Text()), ended: make(chan struct{})}
-	if err := d.start(ctx, dataset, c); err != nil {
+	if err := d.start(ctx, c); err != nil {
 		return nil, errors.Join(err, os.RemoveAll(dir))
 	}
 	if err := d.await(ctx); err != nil {
@@ -45,13 +54,13 @@ func startBenchDaemon(ctx context.Context, dataset *eval.Dataset, c benchServeCo
 	return d, nil
 }
 
-func (d *benchDaemon) start(ctx context.Context, dataset *eval.Dataset, c benchServeCommand) error {
+func (d *benchDaemon) start(ctx context.Context, c benchSettings) error {
 	address, err := freeAddress()
 	if err != nil {
 		return err
 	}
 	d.url = "http://" + address
-	if err := d.configure(address, dataset, c); err != nil {
+	if err := d.configure(address, c); err != nil {
 		return err
 	}
 	self, err := os.Executable()
@@ -87,17 +96,17 @@ func freeAddress() (string, error) {
 	return listener.Addr().String(), listener.Close()
 }
 
-func (d *benchDaemon) configure(address string, dataset *eval.Dataset, c benchServeCommand) error {
+func (d *benchDaemon) configure(address string, c benchSettings) error {
 	if err := os.WriteFile(d.path("secret"), d.secret, 0o600); err != nil {
 		return err
 	}
 	settings, err := yaml.Marshal(map[string]any{
-		"listen": address, "admin_listen": "off", "data": d.path("data"), "policies": dataset.Policies,
-		"model": c.Model, "precision": c.Precision, "limits": map[string]any{"connections": max(c.Idle, 4096)},
+		"listen": address, "admin_listen": "off", "data": cmp.Or(c.data, d.path("data")), "policies": c.policies,
+		"model": c.model, "precision": c.precision, "limits": map[string]any{"connections": max(c.connections, 4096)},
 		"auth": map[string]any{"jwt": map[string]any{
 			"issuer": evalIssuer, "audience": evalAudience,
 			"keys":   []map[string]string{{"id": "eval", "algorithm": "HS256", "file": d.path("secret")}},
-			"claims": map[string]any{"attributes": attributeNames(dataset)},
+			"claims": map[string]any{"attributes": c.attributes},
 		}},
 	})
 	if err != nil {

@@ -24,6 +24,7 @@ const (
 )
 
 type benchServeCommand struct {
+	report
 	Self        bool          `xor:"who" required:"" help:"Start a daemon of its own with default settings, and ingest the data set."`
 	Server      string        `xor:"who" required:"" help:"Address of a running daemon that has the data set (see 'sluice eval run --ingest')."`
 	Null        bool          `xor:"who" required:"" help:"Measure the load generator itself, against a server that does nothing."`
@@ -42,7 +43,6 @@ type benchServeCommand struct {
 	Peers       bool          `help:"Run the servers of bench/peers too ('make peers' sets them up)."`
 	Engines     []string      `help:"With --peers: only these, for example infinity_torch_bf16."`
 	Python      string        `default:".peers/serve/bin/python" help:"With --peers: the Python that has bench/peers/serve-requirements.txt."`
-	JSON        string        `name:"json" type:"path" help:"File for the figures."`
 }
 
 func (c benchServeCommand) Run(ctx context.Context) error {
@@ -50,12 +50,7 @@ func (c benchServeCommand) Run(ctx context.Context) error {
 	if c.Null {
 		measure = c.null
 	}
-	file, err := measure(ctx)
-	if err != nil || c.JSON == "" {
-		return err
-	}
-	file.Command = commandLine()
-	return file.Write(c.JSON)
+	return c.write(measure(ctx))
 }
 
 func (c benchServeCommand) null(ctx context.Context) (figures.File, error) {
@@ -111,7 +106,9 @@ type target struct {
 
 func (c benchServeCommand) daemon(ctx context.Context, dataset *eval.Dataset) (target, func() error, error) {
 	if c.Self {
-		d, err := startBenchDaemon(ctx, dataset, c)
+		d, err := startBenchDaemon(ctx, benchSettings{
+			policies: dataset.Policies, attributes: attributeNames(dataset), model: c.Model, precision: c.Precision, connections: c.Idle,
+		})
 		if err != nil {
 			return target{}, nil, err
 		}

@@ -12,21 +12,23 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"golang.org/x/sync/errgroup"
 
+	"sluice/chunk/chat"
+	"sluice/document/convert"
 	"sluice/filter"
 	"sluice/gpu"
-	"sluice/gpu/cpu"
-	"sluice/gpu/graph"
 	"sluice/index"
 	"sluice/index/local"
 	"sluice/index/milvus"
 	"sluice/index/text"
 	"sluice/ingest"
+	"sluice/model/hub"
 	"sluice/retrieve"
 	"sluice/server"
 	"sluice/server/audit"
@@ -49,6 +51,10 @@ type daemon struct {
 	classifier gpu.Classifier // nil: none
 	milvus     []*milvus.Cluster
 	serving    *retrieve.Serving
+	writer     *ingest.Writer
+	engine     *retrieve.Engine
+	reindexer  *ingest.Reindexer
+	converter  *convert.Converter
 	server     *server.Server
 	registry   *prometheus.Registry
 
@@ -81,10 +87,16 @@ func (d *daemon) open(ctx context.Context) (err error) {
 	if err := d.connectMilvus(ctx); err != nil {
 		return err
 	}
+	if err := d.sweepIndexes(ctx); err != nil {
+		return err
+	}
 	if d.serving, err = retrieve.NewServing(ctx, d.store, d.embedder.Info().Digest, d.openIndex, d.log); err != nil {
 		return err
 	}
 	server.RegisterPolicyFaults(d.registry, d.serving.PolicyFaults)
+	if err := d.openReindexer(ctx); err != nil {
+		return err
+	}
 	return d.openServer(ctx)
 }
 
@@ -197,7 +209,7 @@ func (d *daemon) openModels(ctx context.Context) error {
 		return err
 	}
 	options := gpu.Options{Hooks: server.SchedulerHooks(d.registry, d.log)}
-	if d.embedder, err = d.openScheduler(options, dirs.distinct()); err != nil {
+	if d.embedder, err = d.openScheduler(ctx, options, dirs.distinct()); err != nil {
 		return err
 	}
 	info := d.embedder.Info()
@@ -258,13 +270,6 @@ func modelDirs(ctx context.Context, names []string) (modelFolders, error) {
 	return dirs, nil
 }
 
-func (d *daemon) openScheduler(o gpu.Options, dirs []string) (*gpu.Scheduler, error) {
-	if d.config.Device == "gorgonia" {
-		return graph.Open(o, dirs...)
-	}
-	return cpu.Open(cpu.Precision(d.config.Precision), o, dirs...)
-}
-
 // distinct is the folders there are, each once.
 func (f modelFolders) distinct() (dirs []string) {
 	for _, dir := range f {
@@ -310,8 +315,9 @@ func (d *daemon) openServer(ctx context.Context) error {
 	}
 	d.server = server.New(server.Options{
 		Backend: &backend{
-			engine:     d.engine(),
-			writer:     ingest.NewWriter(d.store, d.embedder, d.serving),
+			engine:     d.engine,
+			writer:     d.writer,
+			reindexer:  d.reindexer,
 			embedder:   d.embedder,
 			reranker:   d.reranker,
 			classifier: d.classifier,
@@ -324,7 +330,46 @@ func (d *daemon) openServer(ctx context.Context) error {
 	return nil
 }
 
-func (d *daemon) engine() *retrieve.Engine {
+func (d *daemon) newWriter() (*ingest.Writer, error) {
+	d.converter = convert.New(codeCache())
+	w := ingest.NewWriter(d.store, d.embedder, d.serving).Parsing(d.converter.Parse)
+	p := d.config.Planner
+	if p == nil {
+		return w, nil
+	}
+	var key []byte
+	if p.KeyFile != "" {
+		var err error
+		if key, err = os.ReadFile(p.KeyFile); err != nil {
+			return nil, fmt.Errorf("planner.key_file: %w", err)
+		}
+	}
+	return w.Planning(chat.Planner{URL: p.URL, Model: p.Model, Key: strings.TrimSpace(string(key))}), nil
+}
+
+// codeCache is the folder for compiled code, "" if there is no home for it.
+func codeCache() string {
+	dir, err := hub.CacheDir()
+	if err != nil {
+		return ""
+	}
+	return filepath.Join(dir, "compiled")
+}
+
+// openReindexer goes on with the reindex jobs that the last run left running.
+func (d *daemon) openReindexer(ctx context.Context) (err error) {
+	if d.writer, err = d.newWriter(); err != nil {
+		return err
+	}
+	d.engine = d.newEngine()
+	if d.reindexer, err = ingest.NewReindexer(ctx, d.writer, generations{d.serving, d.engine}, d.log); err != nil {
+		return err
+	}
+	server.RegisterReindexes(d.registry, d.reindexer.Totals)
+	return nil
+}
+
+func (d *daemon) newEngine() *retrieve.Engine {
 	engine := retrieve.NewEngine(d.store, d.serving, d.embedder)
 	if d.reranker != nil {
 		engine.RerankWith(d.reranker, d.config.Limits.RerankTimeout)
@@ -339,7 +384,7 @@ func (d *daemon) serve(ctx context.Context, listener, admin net.Listener) error 
 	group.Go(func() error { return d.server.Serve(ctx, listener) })
 	if admin != nil {
 		d.log.Info("listening for administrators", "url", "http://"+admin.Addr().String())
-		group.Go(func() error { return server.ServeAdmin(ctx, admin, d.registry, d.snapshot) })
+		group.Go(func() error { return server.ServeAdmin(ctx, admin, d.registry, d.snapshot, d.store) })
 	}
 	d.log.Info("listening", "url", "http://"+listener.Addr().String())
 	return group.Wait()
@@ -350,6 +395,12 @@ func (d *daemon) close() error {
 	ctx, cancel := context.WithTimeout(context.Background(), closeTimeout)
 	defer cancel()
 	var errs []error
+	if d.reindexer != nil {
+		d.reindexer.Close()
+	}
+	if d.converter != nil {
+		errs = append(errs, d.converter.Close())
+	}
 	if d.serving != nil {
 		errs = append(errs, d.serving.Close(ctx))
 	}

@@ -1,11 +1,16 @@
 package main
 
 import (
+	"bytes"
+	"log/slog"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
 	"sluice/client"
+	"sluice/gpu"
+	"sluice/gpu/cuda"
+	"sluice/kernels/simd"
 )
 
 // What one device has embedded another serves, in the same order and with the
@@ -37,4 +42,22 @@ func TestDevicesServeEachOthersVectors(t *testing.T) {
 		require.InDelta(t, want[i].Score, got[i].Score, 1e-4)
 	}
 	d.stop()
+}
+
+// Without a GPU, or what runs it, auto is the CPU, and cuda says what is missing.
+func TestWithoutGPU(t *testing.T) {
+	t.Setenv("PATH", t.TempDir())
+	d := daemon{log: slog.New(slog.DiscardHandler)}
+	d.config.Device = "cuda:0"
+	_, err := d.openScheduler(t.Context(), gpu.Options{}, []string{tinyReranker(t)})
+	require.ErrorIs(t, err, cuda.ErrNoWorker)
+	d.config.Device, d.config.Precision = "auto", "f32"
+	s, err := d.openScheduler(t.Context(), gpu.Options{}, []string{tinyReranker(t)})
+	require.NoError(t, err)
+	require.NoError(t, s.Close(t.Context()))
+	require.Equal(t, "cpu", d.config.Device)
+	var out bytes.Buffer
+	require.NoError(t, listDevices(t.Context(), &out))
+	require.Contains(t, out.String(), simd.Best().Level)
+	require.Contains(t, out.String(), "no GPU: sluice-gpu is neither beside sluice nor in PATH")
 }

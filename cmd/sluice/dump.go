@@ -120,8 +120,8 @@ func dump(ctx context.Context, st store.Store, c store.Collection, w io.Writer) 
 	return out.Flush()
 }
 
-// documentFrom is a document as it could have been written. Only the extracted
-// text of HTML is kept, which is plain text.
+// documentFrom is a document as it could have been written. Of formats other
+// than Markdown only the extracted text is kept, which is plain text.
 func documentFrom(ctx context.Context, st store.Store, c store.Collection, ordinal uint32) (client.Document, error) {
 	content, err := st.Content(ctx, c.ID, ordinal, true)
 	if err != nil {
@@ -129,7 +129,7 @@ func documentFrom(ctx context.Context, st store.Store, c store.Collection, ordin
 	}
 	d := client.Document{Key: content.Key, Title: content.Title, Format: content.Format, Text: content.Text}
 	setAccess(&d, content.Access)
-	if d.Format == "html" {
+	if d.Format != "markdown" {
 		d.Format = "text"
 	}
 	if c.Settings.Brings() {

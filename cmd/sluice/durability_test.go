@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"errors"
+	"flag"
 	"fmt"
 	"iter"
 	"math/rand/v2"
@@ -19,9 +20,14 @@ import (
 
 const (
 	durable       = "durable" // the collection
-	crashes       = 50
-	crashesShort  = 5
+	killsShort    = 5
 	cleanStopEach = 10 // rounds between two clean stops, after which indexes are read from disk
+	freshEach     = 50 // rounds with one data directory: every round compares all documents
+)
+
+var (
+	killRuns = flag.Int("kill.runs", 50, "how often the daemon is killed during ingestion; with -short at most 5 times")
+	killSeed = flag.Uint64("kill.seed", 20261129, "seed of the first fifty of them; the next fifty have the next one")
 )
 
 // edition is one state of one document: all that one write made of it.
@@ -339,8 +345,21 @@ func (r *trial) everyKey() map[string]bool {
 }
 
 func TestKillDuringBulkIngestionLosesNothingAcknowledged(t *testing.T) {
-	seed := uint64(20261129)
-	t.Logf("seed %d", seed)
+	runs := *killRuns
+	if testing.Short() {
+		runs = min(runs, killsShort)
+	}
+	for done := 0; done < runs; done += freshEach {
+		seed := *killSeed + uint64(done/freshEach)
+		if !t.Run(fmt.Sprint("seed=", seed), func(t *testing.T) { killing(t, seed, min(freshEach, runs-done)) }) {
+			return
+		}
+		t.Logf("%d kills", min(done+freshEach, runs))
+	}
+}
+
+// killing kills the daemons of one data directory, round by round.
+func killing(t *testing.T, seed uint64, rounds int) {
 	h := newHome(t, map[string]person{
 		"admin":    {tenant: "acme", roles: []string{"admin"}},
 		"writer":   {tenant: "acme", roles: []string{"write"}},
@@ -348,10 +367,6 @@ func TestKillDuringBulkIngestionLosesNothingAcknowledged(t *testing.T) {
 		"reader-a": {tenant: "acme", roles: []string{"read"}},
 		"reader-b": {tenant: "acme", roles: []string{"read"}},
 	})
-	rounds := crashes
-	if testing.Short() {
-		rounds = crashesShort
-	}
 	trial := newTrial(t, seed)
 	d := h.serve()
 	d.collection("admin", durable)

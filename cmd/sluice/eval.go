@@ -23,6 +23,8 @@ type evalRunCommand struct {
 	Split      string   `help:"Cases of this split only, for example test. Default: all."`
 	Strategies []string `default:"sparse,dense,hybrid" help:"Strategies to compare."`
 	Precision  string   `default:"auto" enum:"auto,f32,bf16,int8" help:"With --self: arithmetic of the model."`
+	Chunker    string   `help:"How the documents of the collection that is ingested into are cut. Default: by their format."`
+	Compare    []string `name:"compare-chunkers" help:"With --self: chunkers to compare with the first of them, for example fixed/1,structure/1, each in a daemon of its own."`
 	CodeBits   int      `help:"Bits of a dimension of the token codes, 1 or 8, of the collection that is ingested into. Default: 1."`
 	Self       bool     `xor:"who" required:"" help:"Start a daemon of its own in a temporary directory and ingest the data set first."`
 	Server     string   `xor:"who" required:"" help:"Address of a running daemon."`
@@ -37,14 +39,31 @@ func (c evalRunCommand) Run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	report, err := eval.Run(ctx, eval.Options{
-		Dataset: c.Dataset, Split: c.Split, Strategies: c.Strategies, Ingest: c.Self || c.Ingest, CodeBits: c.CodeBits,
+	options := eval.Options{
+		Dataset: c.Dataset, Split: c.Split, Strategies: c.Strategies, Ingest: c.Self || c.Ingest,
+		Chunker: c.Chunker, CodeBits: c.CodeBits,
 		Connect: connect, Out: c.Out, JSON: c.JSON, Command: commandLine(), Progress: progressBars(), Kernels: simd.Best().Level,
-	})
+	}
+	if len(c.Compare) > 0 {
+		return c.compare(ctx, options)
+	}
+	report, err := eval.Run(ctx, options)
 	if report.Outcome != eval.Failed {
 		fmt.Print(report.Markdown())
 	}
 	return outcomeError(report, err)
+}
+
+func (c evalRunCommand) compare(ctx context.Context, o eval.Options) error {
+	if !c.Self || c.Out != "" || c.Chunker != "" {
+		return errors.New("--compare-chunkers goes with --self and --json, without --chunker and --out")
+	}
+	compared, err := eval.Compare(ctx, o, c.Compare)
+	if err != nil {
+		return exitCode{1, err}
+	}
+	fmt.Print(compared.Markdown())
+	return outcomeError(compared.Outcome(), nil)
 }
 
 // commandLine is how this process was called, by the program's name alone.

@@ -22,6 +22,8 @@ var formats = map[string]string{
 	".md": "markdown", ".markdown": "markdown",
 	".html": "html", ".htm": "html",
 	".txt": "text",
+	".pdf": "pdf", ".docx": "docx", ".pptx": "pptx", ".xlsx": "xlsx",
+	".docling.json": "docling",
 }
 
 // unsent is a file that is not sent, and why.
@@ -91,7 +93,7 @@ func unfit(entry fs.DirEntry) (string, error) {
 		return "not a regular file", nil
 	}
 	if formats[extension(entry.Name())] == "" {
-		return fmt.Sprintf("not Markdown, HTML or text (%q)", path.Ext(entry.Name())), nil
+		return fmt.Sprintf("not Markdown, HTML, text, PDF, an office file or .docling.json (%q)", path.Ext(entry.Name())), nil
 	}
 	info, err := entry.Info()
 	if err != nil {
@@ -106,7 +108,14 @@ func unfit(entry fs.DirEntry) (string, error) {
 	return "", nil
 }
 
-func extension(name string) string { return strings.ToLower(path.Ext(name)) }
+// extension is the last ending of a name, or the last two of .docling.json.
+func extension(name string) string {
+	name = strings.ToLower(name)
+	if strings.HasSuffix(name, ".docling.json") {
+		return ".docling.json"
+	}
+	return path.Ext(name)
+}
 
 func (f *folder) skip(file, reason string) {
 	f.skipped = append(f.skipped, unsent{f.key(file), reason})
@@ -148,10 +157,22 @@ func (f *folder) document(key string) (client.Document, error) {
 		return client.Document{}, err
 	case !utf8.ValidString(key): // JSON would have other characters in the place of the bad bytes
 		return client.Document{}, errors.New("its name is not valid UTF-8")
+	}
+	d := client.Document{Key: key, Format: formats[extension(key)]}
+	switch {
+	case isBinary(d.Format):
+		d.Data = text
 	case !utf8.Valid(text):
 		return client.Document{}, errors.New("it is not valid UTF-8; convert it")
+	default:
+		d.Text = string(text)
 	}
-	return client.Document{Key: key, Format: formats[extension(key)], Text: string(text)}, nil
+	return d, nil
+}
+
+// isBinary says whether a format is sent as bytes.
+func isBinary(format string) bool {
+	return format == "pdf" || format == "docx" || format == "pptx" || format == "xlsx"
 }
 
 // read does not leave the folder: since it was listed, a file may have become a

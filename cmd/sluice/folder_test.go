@@ -27,7 +27,7 @@ func mixed(t testing.TB) string {
 	t.Helper()
 	dir := lay(t, t.TempDir(), map[string]string{
 		"a.md": "# Harbour\n\nThe harbour opens at six.", "sub/b.html": "<h1>Tide</h1><p>The tide turns at noon.", "sub/deeper/C.TXT": "The crane lifts nine tons.",
-		".hidden.md": "x", ".git/objects.md": "x", "empty.md": "", "picture.pdf": "%PDF", "none": "x",
+		".hidden.md": "x", ".git/objects.md": "x", "empty.md": "", "picture.csv": "a,b", "none": "x",
 		"latin.txt": "caf\xe9", "bad\xff.txt": "x", "blank.md": " \n",
 	})
 	huge, err := os.Create(filepath.Join(dir, "huge.md"))
@@ -46,7 +46,7 @@ func TestReadFolder(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, []string{"a.md", "bad\xff.txt", "blank.md", "latin.txt", "sub/b.html", "sub/deeper/C.TXT"}, f.files)
 	require.Equal(t, []string{
-		`1 skipped: empty`, `1 skipped: larger than 64 MiB`, `1 skipped: not Markdown, HTML or text ("")`, `1 skipped: not Markdown, HTML or text (".pdf")`,
+		`1 skipped: empty`, `1 skipped: larger than 64 MiB`, `1 skipped: not Markdown, HTML, text, PDF, an office file or .docling.json ("")`, `1 skipped: not Markdown, HTML, text, PDF, an office file or .docling.json (".csv")`,
 		`2 skipped: hidden`, `3 skipped: not a regular file`,
 	}, f.reasons())
 	require.Empty(t, f.unreadable)

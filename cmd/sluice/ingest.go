@@ -17,13 +17,14 @@ import (
 
 type ingestCommand struct {
 	remote
-	Folder     string            `arg:"" help:"Folder (or one file) with .md, .html and .txt files; or an .ndjson or .jsonl file of documents as the API takes them, one a line, with their vectors if the collection wants them."`
+	Folder     string            `arg:"" help:"Folder (or one file) with .md, .html, .txt, .pdf, .docx, .pptx, .xlsx and .docling.json files; or an .ndjson or .jsonl file of documents as the API takes them, one a line, with their vectors if the collection wants them."`
 	Collection string            `required:"" short:"c" help:"Collection to write to; it is created if it does not exist and you may."`
 	Reader     []string          `help:"Who may read these documents: user:NAME, group:NAME or public. Without it a document that is there keeps its readers; a new one is left to the policies, and without policies the whole tenant reads it."`
 	Attribute  map[string]string `help:"Attribute of these documents that policies see, as NAME=TEXT. Without any a document that is there keeps its attributes."`
 
-	Dimensions      int `help:"Of a collection that is created: its documents bring a vector of so many numbers a passage."`
-	MultiDimensions int `help:"Of a collection that is created: its documents bring token or patch vectors of so many numbers each."`
+	Chunker         string `help:"Of a collection that is created: how documents are cut, for example structure/1. Default: by their format."`
+	Dimensions      int    `help:"Of a collection that is created: its documents bring a vector of so many numbers a passage."`
+	MultiDimensions int    `help:"Of a collection that is created: its documents bring token or patch vectors of so many numbers each."`
 }
 
 // Run sends every file. What is stored already unchanged costs no work, so
@@ -67,7 +68,7 @@ func (c ingestCommand) ensureCollection(ctx context.Context, api *client.Client)
 	if !errors.As(err, &problem) || problem.Status != 404 {
 		return err
 	}
-	var settings client.CollectionSettings
+	settings := client.CollectionSettings{Chunker: c.Chunker}
 	if own := (client.OwnVectors{Dimensions: c.Dimensions, MultiDimensions: c.MultiDimensions}); own != (client.OwnVectors{}) {
 		settings.OwnVectors = &own
 	}

@@ -24,7 +24,7 @@ func TestIngestFolder(t *testing.T) {
 	require.Contains(t, r.out, "3 created, 3 failed; 3 chunks in ")
 	for _, line := range []string{
 		`2 skipped: hidden`, `1 skipped: empty`, `1 skipped: larger than 64 MiB`, `3 skipped: not a regular file`,
-		`1 skipped: not Markdown, HTML or text (".pdf")`, `skipped empty.md: empty`, `skipped linked: not a regular file`,
+		`1 skipped: not Markdown, HTML, text, PDF, an office file or .docling.json (".csv")`, `skipped empty.md: empty`, `skipped linked: not a regular file`,
 	} {
 		require.Contains(t, r.out, line)
 	}

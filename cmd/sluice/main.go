@@ -20,12 +20,15 @@ type cli struct {
 	Demo     demoCommand     `cmd:"" help:"Run the daemon with the demo corpus and show one question asked by two principals."`
 	Ingest   ingestCommand   `cmd:"" help:"Send a folder of documents to the daemon."`
 	Search   searchCommand   `cmd:"" help:"Ask the daemon a question."`
+	Reindex  reindexCommand  `cmd:"" help:"Cut and embed a collection anew beside the one that serves, and switch to it."`
+	Cache    cacheCommand    `cmd:"" help:"Look at the embedding cache, and prune it."`
 	Access   accessCommand   `cmd:"" help:"Change, preview and explain who may read what."`
 	Check    checkCommand    `cmd:"" help:"Verify every checksum and cross reference of a data directory, read-only."`
 	Snapshot snapshotCommand `cmd:"" help:"Make a backup inside the data directory, of hard links, while a daemon runs or not."`
 	Dump     dumpCommand     `cmd:"" help:"Write the documents of a stopped daemon, or of a snapshot, as 'sluice ingest' takes them."`
 	Key      keyCommand      `cmd:"" help:"Make an API key and the hash to put into the configuration."`
 	Model    modelCommand    `cmd:"" help:"Fetch models."`
+	Devices  devicesCommand  `cmd:"" help:"List what can run models here, with kernels, memory and driver."`
 	Eval     evalCommand     `cmd:"" help:"Measure relevance, and prove that nobody sees what they may not."`
 	Bench    benchCommand    `cmd:"" help:"Measure throughput and latency."`
 

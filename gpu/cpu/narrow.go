@@ -16,9 +16,9 @@ const (
 	lastChunkTokens = 128
 )
 
-// narrow is an encoder on 8- or 16-bit numbers. Short batches are shared by
-// all workers, each having some rows; of longer ones each worker takes chunks
-// of sequences. Either way a row's arithmetic is the same.
+// narrow is an encoder on 8- or 16-bit numbers. Workers take chunks of
+// sequences, and need not wait for each other; where there are too few
+// sequences for that, all share the rows. Either way a row's arithmetic is the same.
 type narrow struct {
 	device *Device
 	number simd.Number
@@ -97,8 +97,7 @@ func (n *narrow) pack(rotated bool, maps ...model.Dense) *simd.Weights {
 func (n *narrow) run(ctx context.Context, batch *gpu.Batch, out gpu.Output) error {
 	n.job = job{ctx: ctx, batch: batch, out: out}
 	defer func() { n.job = job{} }()
-	n.cut(batch.Offsets)
-	if len(n.chunks) < 2*n.device.team.size {
+	if !n.cut(batch.Offsets) {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
@@ -109,26 +108,47 @@ func (n *narrow) run(ctx context.Context, batch *gpu.Batch, out gpu.Output) erro
 	return ctx.Err()
 }
 
-// cut divides the sequences into chunks.
-func (n *narrow) cut(offsets []int) {
+// cut divides the sequences into chunks, and reports whether workers can take
+// those and end at about the same time: there are many, or as many as workers
+// and none is much larger than its share.
+func (n *narrow) cut(offsets []int) bool {
+	size, tokens := n.device.team.size, offsets[len(offsets)-1]
+	if tokens >= 2*size*lastChunkTokens {
+		n.divide(offsets, func(left int) int { return min(max(left/(2*size), lastChunkTokens), chunkTokens) })
+		if len(n.chunks) >= 2*size {
+			return true
+		}
+	}
+	most := tokens / n.parts(tokens) * 5 / 4 // waiting for each other costs more than that
+	largest := n.divide(offsets, func(int) int { return most })
+	return len(n.chunks) > 1 && len(n.chunks) <= size && largest <= most
+}
+
+// divide makes chunks of at most so many tokens, which most tells from how many
+// are left, or of one sequence. It returns the tokens of the largest.
+func (n *narrow) divide(offsets []int, most func(left int) int) (largest int) {
 	n.chunks = n.chunks[:0]
 	end := len(offsets) - 1
 	for from, to := 0, 0; from < end; from = to {
-		share := (offsets[end] - offsets[from]) / (2 * n.device.team.size)
-		most := min(max(share, lastChunkTokens), chunkTokens)
-		for to = from + 1; to < end && offsets[to+1]-offsets[from] <= most; to++ {
+		limit := most(offsets[end] - offsets[from])
+		for to = from + 1; to < end && offsets[to+1]-offsets[from] <= limit; to++ {
 		}
 		n.chunks = append(n.chunks, span{from, to})
+		largest = max(largest, offsets[to]-offsets[from])
 	}
+	return largest
 }
 
 // leastRows is the fewest rows that are worth another worker.
-const leastRows = 32
+const leastRows = 64
+
+// parts is how many workers so many rows are worth.
+func (n *narrow) parts(tokens int) int { return min(n.device.team.size, ceil(tokens, leastRows)) }
 
 // runTogether gives every worker a share of the rows.
 func (n *narrow) runTogether(tokens int) {
-	parts := min(n.device.team.size, ceil(tokens, leastRows))
-	n.job.share = ceil(ceil(tokens, parts), leastRows/2) * (leastRows / 2)
+	parts := n.parts(tokens)
+	n.job.share = ceil(ceil(tokens, parts), leastRows/4) * (leastRows / 4)
 	n.job.parts = ceil(tokens, n.job.share)
 	n.meet.size = int32(n.job.parts)
 	n.lanes[0].stream.resize(n, tokens)

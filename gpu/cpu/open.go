@@ -9,7 +9,10 @@ import (
 
 // Open is gpu.Open on all cores, which the models share.
 func Open(p Precision, o gpu.Options, dirs ...string) (*gpu.Scheduler, error) {
-	open := func(m *model.Model, t *tokenizer.Tokenizer) (gpu.Device, error) { return NewFor(m, t, p) }
+	open := func(m *model.Model, t *tokenizer.Tokenizer) ([]gpu.Device, error) {
+		d, err := NewFor(m, t, p)
+		return []gpu.Device{d}, err
+	}
 	return gpu.Open(open, o, dirs...)
 }
 

@@ -8,8 +8,6 @@ import (
 	"io/fs"
 	"runtime"
 
-	"sluice/filter"
-	"sluice/filter/lru"
 	"sluice/index"
 	"sluice/index/local/ivf"
 )
@@ -21,26 +19,15 @@ const (
 	// defaultListedRows gets lists when it is merged.
 	defaultCodedRows  = 1024
 	defaultListedRows = 4096
-
-	// What a segment remembers of the sets it was searched with, in bytes.
-	allowedBudgetPerRow = 32
-	leastAllowedBudget  = 1 << 20
 )
 
 // codesName is the file beside a segment that holds its vector codes.
 func codesName(id uint64) string { return fmt.Sprintf("%016x%s", id, codesSuffix) }
 
-// codes are a segment's vector codes, in memory, and what of them past
-// searches have left.
+// codes are a segment's vector codes, in memory.
 type codes struct {
-	index   *ivf.Index
-	free    func()
-	allowed *lru.Cache[filter.Set, *ivf.Allowed] // the segment's slots; deletions are not considered
-}
-
-func newCodes(x *ivf.Index, free func()) *codes {
-	budget := max(allowedBudgetPerRow*x.Rows(), leastAllowedBudget)
-	return &codes{index: x, free: free, allowed: lru.New[filter.Set, *ivf.Allowed](budget)}
+	index *ivf.Index
+	free  func()
 }
 
 // buildThreads is how many goroutines make codes: half of what the searches could use.
@@ -98,7 +85,7 @@ func openCodes(dir string, options Options, space *ivf.Space, seg *segment) erro
 		free()
 		return err
 	}
-	seg.codes = newCodes(x, free)
+	seg.codes = &codes{x, free}
 	return nil
 }
 
@@ -106,71 +93,4 @@ func openCodes(dir string, options Options, space *ivf.Space, seg *segment) erro
 // one that Flush sealed, or that an earlier version wrote.
 func (s *segment) needsLists(o Options) bool {
 	return s.rows() >= o.listedRows && (s.codes == nil || !s.codes.index.Listed())
-}
-
-// allowedSlots returns the slots of the segment that a set admits, deleted or
-// not. Sets are remembered: they are values that live as long as an epoch.
-func (s *segment) allowedSlots(set filter.Set) *ivf.Allowed {
-	if a, ok := s.codes.allowed.Get(set); ok {
-		return a
-	}
-	words := make([]uint64, (s.rows()+63)/64)
-	s.eachShared(set, func(d document) bool {
-		setBits(words, d.lo, d.hi)
-		return true
-	})
-	a := ivf.NewAllowed(words)
-	s.codes.allowed.Put(set, a, a.Size(s.codes.index))
-	return a
-}
-
-// fewDocuments is how many times smaller than a set a segment is whose
-// documents are looked up in the set, one by one.
-const fewDocuments = 8
-
-// eachShared calls visit for the documents of the segment that are in the set,
-// until it returns false.
-func (s *segment) eachShared(set filter.Set, visit func(document) bool) {
-	if s.documents()*fewDocuments > set.Len() {
-		s.join(set, visit)
-		return
-	}
-	for d := range s.documents() {
-		if set.Contains(s.ordinal(d)) && !visit(s.document(d)) {
-			return
-		}
-	}
-}
-
-// join walks both in order, in time logarithmic in the gaps between what they share.
-func (s *segment) join(set filter.Set, visit func(document) bool) {
-	var some [512]uint32
-	d, ordinals := 0, set.Many()
-	for n := ordinals.NextMany(some[:]); n > 0; n = ordinals.NextMany(some[:]) {
-		for _, ordinal := range some[:n] {
-			if d = s.seek(d, ordinal); d == s.documents() {
-				return
-			}
-			if s.ordinal(d) != ordinal {
-				continue
-			}
-			if !visit(s.document(d)) {
-				return
-			}
-			d++
-		}
-	}
-}
-
-func setBits(words []uint64, lo, hi uint32) {
-	for slot := lo; slot < hi; slot++ {
-		words[slot/64] |= 1 << (slot % 64)
-	}
-}
-
-// liveBits returns a bit for each of so many slots, all set.
-func liveBits(slots int) []uint64 {
-	words := make([]uint64, (slots+63)/64)
-	setBits(words, 0, uint32(slots))
-	return words
 }

@@ -13,6 +13,7 @@ import (
 
 	"sluice/filter"
 	"sluice/index"
+	"sluice/kernels/ref"
 )
 
 const (
@@ -50,14 +51,21 @@ func nearVector(rng *rand.Rand, centre []float32) []float32 {
 	return v
 }
 
-// scanned answers as if nothing had codes.
-func scanned(t *testing.T, ix *Index, allowed filter.Set, query []float32, k int) []index.Hit {
-	t.Helper()
-	s := denseSearch{space: ix.space, allowed: allowed, query: query, best: newTopK(k)}
+// scanned answers by a plain scan in float32.
+func scanned(ix *Index, allowed filter.Set, query []float32, k int) (hits []index.Hit) {
 	for _, p := range ix.current.parts {
-		require.NoError(t, s.scan(t.Context(), p))
+		for i := range p.seg.documents() {
+			d := p.seg.document(i)
+			if !allowed.Contains(d.ordinal) || p.isDeleted(d.ordinal) {
+				continue
+			}
+			for slot := d.lo; slot < d.hi; slot++ {
+				hits = append(hits, index.Hit{Row: p.seg.row(slot), Ordinal: d.ordinal, Score: ref.Dot(query, p.seg.vector(slot))})
+			}
+		}
 	}
-	return s.best.sorted()
+	slices.SortFunc(hits, compareHits)
+	return hits[:min(k, len(hits))]
 }
 
 func dense(t *testing.T, ix *Index, allowed filter.Set, query []float32, k int) []index.Hit {
@@ -85,7 +93,7 @@ func TestDenseIsTheScan(t *testing.T) {
 	}
 	apply(1, 0, 13_000)
 	require.NoError(t, ix.Flush(t.Context()))
-	require.NoError(t, ix.mergeAll(t.Context())) // gives it lists
+	require.NoError(t, ix.mergeAll(t.Context(), ingesting)) // gives it lists
 	apply(2, 13_000, 14_500)
 	require.NoError(t, ix.Flush(t.Context()))
 	apply(3, 14_500, codedDocuments)
@@ -104,13 +112,13 @@ func TestDenseIsTheScan(t *testing.T) {
 		set, found, wanted := filter.SetOf(allowed...), 0, 0
 		for range 20 {
 			query, k := nearVector(rng, documents[rng.IntN(len(documents))].Rows[0].Vector), 1+rng.IntN(20)
-			want, got := scanned(t, ix, set, query, k), dense(t, ix, set, query, k)
+			want, got := scanned(ix, set, query, k), dense(t, ix, set, query, k)
 			if count < 500 {
 				require.Equal(t, want, got, "%d documents allowed", count)
 				continue
 			}
 			require.True(t, slices.IsSortedFunc(got, compareHits))
-			require.Subset(t, scanned(t, ix, set, query, 3*k), got, "%d documents allowed", count)
+			require.Subset(t, scanned(ix, set, query, 3*k), got, "%d documents allowed", count)
 			wanted += len(want)
 			for _, h := range want {
 				if slices.Contains(got, h) {
@@ -119,6 +127,32 @@ func TestDenseIsTheScan(t *testing.T) {
 			}
 		}
 		require.GreaterOrEqual(t, float64(found), 0.97*float64(wanted), "%d documents allowed", count)
+	}
+	require.NoError(t, ix.Close())
+}
+
+// TestEqualScores: of rows with one score the lower ones are found, wherever
+// they lie.
+func TestEqualScores(t *testing.T) {
+	c := newCollection(codedDims)
+	same := c.vector()
+	documents := func(from, to uint32) (all []index.Document) {
+		for i := from; i < to; i++ {
+			all = append(all, index.Document{Ordinal: i, Rows: []index.Row{{Row: i, Vector: same}}})
+		}
+		return all
+	}
+	options := testOptions(t, vfs.NewMem())
+	options.Dimensions = codedDims
+	ix, err := Open("index", options)
+	require.NoError(t, err)
+	require.NoError(t, ix.Apply(t.Context(), index.Batch{Epoch: 1, Put: documents(20, 3000)}))
+	require.NoError(t, ix.Flush(t.Context()))
+	require.NoError(t, ix.Apply(t.Context(), index.Batch{Epoch: 2, Put: documents(0, 20)}))
+	for _, set := range []filter.Set{every(1, 60), every(1, 500), every(1, 3000)} {
+		hits := dense(t, ix, set, same, 5)
+		require.Equal(t, scanned(ix, set, same, 5), hits)
+		require.Equal(t, uint32(4), hits[4].Row)
 	}
 	require.NoError(t, ix.Close())
 }
@@ -142,7 +176,7 @@ func TestForeignDocumentsChangeNothing(t *testing.T) {
 		batch := slices.Concat(documents[:400], documents[400:400+foreign])
 		require.NoError(t, ix.Apply(t.Context(), index.Batch{Epoch: 1, Put: batch}))
 		require.NoError(t, ix.Flush(t.Context()))
-		require.NoError(t, ix.mergeAll(t.Context()))
+		require.NoError(t, ix.mergeAll(t.Context(), ingesting))
 		queries := rand.New(rand.NewPCG(3, 9))
 		var all []index.Hit
 		for range 20 {
@@ -167,7 +201,7 @@ func TestCodesSurviveReopening(t *testing.T) {
 	for epoch, half := range [][]index.Document{documents[:1000], documents[1000:]} {
 		require.NoError(t, ix.Apply(t.Context(), index.Batch{Epoch: uint64(epoch + 1), Put: half}))
 		require.NoError(t, ix.Flush(t.Context()))
-		require.NoError(t, ix.mergeAll(t.Context()))
+		require.NoError(t, ix.mergeAll(t.Context(), ingesting))
 	}
 	query, set := documents[7].Rows[1].Vector, every(3, 3000)
 	want := dense(t, ix, set, query, 10)
@@ -195,7 +229,7 @@ func TestCodesSurviveReopening(t *testing.T) {
 	ix, err = Open(dir, options)
 	require.NoError(t, err)
 	require.Equal(t, want, dense(t, ix, set, query, 10))
-	require.NoError(t, ix.mergeAll(t.Context()))
+	require.NoError(t, ix.mergeAll(t.Context(), ingesting))
 	require.True(t, ix.current.parts[0].seg.codes.index.Listed())
 	require.Equal(t, want, dense(t, ix, set, query, 10))
 	require.NoError(t, ix.Close())
@@ -217,7 +251,7 @@ func TestDenseAllocatesItsAnswer(t *testing.T) {
 	documents := codedCollection(rng, 8000)
 	require.NoError(t, ix.Apply(t.Context(), index.Batch{Epoch: 1, Put: documents}))
 	require.NoError(t, ix.Flush(t.Context()))
-	require.NoError(t, ix.mergeAll(t.Context()))
+	require.NoError(t, ix.mergeAll(t.Context(), ingesting))
 	r, err := ix.Reader()
 	require.NoError(t, err)
 	defer r.Close()

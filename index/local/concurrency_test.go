@@ -56,7 +56,7 @@ func TestConcurrent(t *testing.T) {
 	options.manualMerge = true // ends what Close cut short
 	ix, err = Open(dir, options)
 	require.NoError(t, err)
-	require.NoError(t, ix.mergeAll(t.Context()))
+	require.NoError(t, ix.mergeAll(t.Context(), ingesting))
 	require.Equal(t, want, search(t, ix, allowed, row.Vector))
 	require.NoError(t, ix.Close())
 	report, err := Check(dir, nil)
@@ -113,7 +113,7 @@ func TestMappingsAreLetGo(t *testing.T) {
 		require.NoError(t, err)
 		readers = append(readers, r)
 	}
-	require.NoError(t, ix.mergeAll(t.Context()))
+	require.NoError(t, ix.mergeAll(t.Context(), ingesting))
 	require.NoError(t, ix.Close())
 	require.Empty(t, unmapped)
 	for _, r := range readers {

@@ -102,7 +102,7 @@ func writeHistory(t *testing.T, ix *Index, c *conformance.Corpus) []state {
 			require.Equal(t, epoch, ix.Applied())
 		}
 		if c.IntN(4) == 0 {
-			require.NoError(t, ix.mergeAll(t.Context()))
+			require.NoError(t, ix.mergeAll(t.Context(), ingesting))
 			require.Equal(t, history[epoch], stateOf(t, ix))
 		}
 	}
@@ -161,7 +161,7 @@ func TestDiskFull(t *testing.T) {
 			if err != nil {
 				require.Equal(t, before, after, "seed %d, epoch %d", seed, epoch)
 			}
-			for _, err := range []error{err, ix.Flush(t.Context()), ix.mergeAll(t.Context())} {
+			for _, err := range []error{err, ix.Flush(t.Context()), ix.mergeAll(t.Context(), ingesting)} {
 				if err != nil {
 					failures++
 					require.ErrorIs(t, err, syscall.ENOSPC)

@@ -2,6 +2,7 @@ package local
 
 import (
 	"context"
+	"slices"
 
 	"sluice/filter"
 	"sluice/index"
@@ -12,76 +13,69 @@ import (
 // same routine over the same numbers, wherever the row lies and however it was
 // found, so it never depends on other rows.
 type denseSearch struct {
-	space   *ivf.Space
-	allowed filter.Set
-	query   []float32
-	memory  *scratch
-	best    topK
+	space    *ivf.Space
+	state    *snapshot
+	allowed  filter.Set
+	query    []float32
+	prepared bool // *denseMemory's query is that one
+	best     topK
+	*denseMemory
 }
 
-// run returns the k best rows. Parts with codes come first: what they yield
-// spares work in the others.
-func (s *denseSearch) run(ctx context.Context, parts []part) ([]index.Hit, error) {
-	if s.best.k < 1 || s.allowed.IsEmpty() {
+// run returns the k best rows. The largest part comes first: the scores that
+// it yields spare work in the others.
+func (s *denseSearch) run(ctx context.Context, k int) ([]index.Hit, error) {
+	if k < 1 || s.allowed.IsEmpty() {
 		return nil, ctx.Err()
 	}
-	prepared := false
-	for _, p := range parts {
-		if p.seg.codes == nil {
-			continue
-		}
-		if err := ctx.Err(); err != nil {
+	s.best = topK{k: k, list: s.contenders[:0]}
+	for _, part := range s.state.largest {
+		if err := s.score(ctx, part, s.candidates(s.state.parts[part])); err != nil {
 			return nil, err
 		}
-		if !prepared {
-			s.space.Prepare(&s.memory.query, s.query)
-			prepared = true
-		}
-		s.searchCodes(p)
 	}
-	for _, p := range parts {
-		if p.seg.codes == nil {
-			if err := s.scan(ctx, p); err != nil {
-				return nil, err
+	hits := s.best.hits(s.state.ordinal)
+	s.contenders = s.best.list
+	return hits, nil
+}
+
+// fewRows are scored in float32 sooner than a query is prepared for codes.
+const fewRows = 64
+
+// candidates returns live slots, among them all that may be among the best.
+func (s *denseSearch) candidates(p part) []uint32 {
+	a := p.seg.admitted(s.allowed)
+	if p.seg.codes == nil || a.Len() <= fewRows {
+		var slots []uint32
+		slots, s.live = a.Live(p.live, s.live)
+		return slots
+	}
+	if !s.prepared {
+		s.space.Prepare(&s.denseMemory.query, s.query)
+		s.prepared = true
+	}
+	return p.seg.codes.index.Search(&s.denseMemory.query, a.Allowed, p.live, s.best.k, s.best.floor(), &s.near)
+}
+
+// scanStep is how many rows are scored between two looks at the context.
+const scanStep = 1024
+
+// score scores slots of a part in float32.
+func (s *denseSearch) score(ctx context.Context, part int, slots []uint32) error {
+	seg, before := s.state.parts[part].seg, s.state.before[part]
+	for some := range slices.Chunk(slots, scanStep) {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		s.scores = slices.Grow(s.scores[:0], len(some))[:len(some)]
+		s.space.DotRows(s.query, seg.vectors, some, s.scores)
+		floor := s.best.floor()
+		for i, score := range s.scores {
+			if score >= floor {
+				s.best.add(contender{keyOf(score, seg.row(some[i])), before + some[i]})
 			}
 		}
+		s.best.settle()
 	}
-	return s.best.sorted(), ctx.Err()
-}
-
-func (s *denseSearch) searchCodes(p part) {
-	slots := p.seg.codes.index.Search(&s.memory.query, p.seg.allowedSlots(s.allowed), p.live, s.best.k, s.best.worst(), &s.memory.near)
-	for _, slot := range slots {
-		s.space.Fetch(p.seg.vector(slot))
-	}
-	for _, slot := range slots {
-		s.score(p.seg, slot)
-	}
-}
-
-// scan scores every allowed row of a part.
-func (s *denseSearch) scan(ctx context.Context, p part) error {
-	seen := 0
-	p.seg.eachShared(s.allowed, func(d document) bool {
-		if p.isDeleted(d.ordinal) {
-			return true
-		}
-		for slot := d.lo; slot < d.hi; slot++ {
-			s.score(p.seg, slot)
-		}
-		before := seen / scanStep
-		seen += int(d.hi - d.lo)
-		return seen/scanStep == before || ctx.Err() == nil
-	})
 	return ctx.Err()
-}
-
-func (s *denseSearch) score(seg *segment, slot uint32) {
-	score := s.space.Dot(s.query, seg.vector(slot))
-	if !s.best.beats(score) {
-		return
-	}
-	if row := seg.row(slot); s.best.admits(score, row) {
-		s.best.add(index.Hit{Row: row, Ordinal: seg.ordinalOf(slot), Score: score})
-	}
 }

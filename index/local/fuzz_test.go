@@ -71,8 +71,8 @@ func FuzzPostings(f *testing.F) {
 			require.ErrorIs(t, err, index.ErrRebuild)
 			return
 		}
-		var visible slotSet
-		visible.fill([]span{{lo, hi}}, int(hi))
+		visible := slotSet{words: make([]uint64, (hi+63)/64)}
+		setBits(visible.words, lo, hi)
 		readAnything(t, l, lo, hi, &visible)
 	})
 }

@@ -37,7 +37,10 @@ type Index struct {
 	done    chan struct{} // the merging goroutine has ended
 }
 
-var _ index.Index = (*Index)(nil)
+var (
+	_ index.Index   = (*Index)(nil)
+	_ index.Dropper = (*Index)(nil)
+)
 
 // Open opens the index in dir, or creates it if dir is missing or empty.
 //
@@ -254,6 +257,17 @@ func (ix *Index) Close() error {
 	ix.current = nil
 	ix.mu.Unlock()
 	before.release()
+	return nil
+}
+
+// Drop closes the index and removes its directory.
+func (ix *Index) Drop() error {
+	if err := ix.Close(); err != nil {
+		return err
+	}
+	if err := ix.options.FS.RemoveAll(ix.dir); err != nil {
+		return fmt.Errorf("removing the index in %s: %w", ix.dir, err)
+	}
 	return nil
 }
 

@@ -23,12 +23,12 @@ func (r *Reader) Lexical(ctx context.Context, allowed filter.Set, query string, 
 		return nil, err
 	}
 	defer r.end(memory)
-	v := r.state.view(allowed, memory)
+	v := r.state.view(allowed)
 	if v.length == 0 || k < 1 {
 		return nil, ctx.Err()
 	}
 	search := lexicalSearch{
-		parts:         r.state.parts,
+		state:         r.state,
 		clauses:       r.analyzer.Parse(query),
 		model:         newBM25(v.rows, v.length),
 		visible:       v.slots,
@@ -66,39 +66,39 @@ type foundList struct {
 // lexicalSearch first finds the lists of all clauses and how many visible rows
 // each has, which gives the weights, and then scores part by part.
 type lexicalSearch struct {
-	parts   []part
+	state   *snapshot
 	visible []slotSet // by part
 	clauses []text.Clause
 	model   bm25
 	unit    float64 // score of one point
 	least   uint32  // points below this cannot be among the best
-	best    contest
+	best    topK
 	*lexicalMemory
 }
 
 func (s *lexicalSearch) run(ctx context.Context, k int) ([]index.Hit, error) {
-	s.best = contest{k: k, list: s.contenders[:0]}
+	s.best = topK{k: k, list: s.contenders[:0]}
 	if err := s.find(ctx); err != nil {
 		return nil, err
 	}
-	for i := range s.parts {
+	for i := range s.state.parts {
 		if err := s.score(ctx, i); err != nil {
 			return nil, err
 		}
 	}
-	hits := s.best.hits(s.ordinal)
+	hits := s.best.hits(s.state.ordinal)
 	s.contenders = s.best.list
 	return hits, ctx.Err()
 }
 
 // few reports whether so few rows of a part are visible that each is scored.
 func (s *lexicalSearch) few(part int) bool {
-	return s.visible[part].count*fewShare <= uint64(s.parts[part].seg.rows())
+	return s.visible[part].count*fewShare <= uint64(s.state.parts[part].seg.rows())
 }
 
 // seen is the set of visible slots; nil: all are.
 func (s *lexicalSearch) seen(part int) *slotSet {
-	if v := &s.visible[part]; v.count < uint64(s.parts[part].seg.rows()) {
+	if v := &s.visible[part]; v.count < uint64(s.state.parts[part].seg.rows()) {
 		return v
 	}
 	return nil
@@ -111,7 +111,7 @@ func (s *lexicalSearch) find(ctx context.Context) error {
 	all := 0.0
 	for _, c := range s.clauses {
 		rows := uint64(0)
-		for part := range s.parts {
+		for part := range s.state.parts {
 			if err := ctx.Err(); err != nil {
 				return err
 			}
@@ -165,11 +165,13 @@ func (s *lexicalSearch) listOf(ctx context.Context, part int, c text.Clause) (po
 	case text.Prefix:
 		return s.prefixList(ctx, part, c)
 	}
-	return s.parts[part].seg.lookup(c.Terms[0])
+	return s.state.parts[part].seg.lookup(c.Terms[0])
 }
 
 // list is what the clause has in the part.
-func (s *lexicalSearch) list(part, clause int) foundList { return s.lists[clause*len(s.parts)+part] }
+func (s *lexicalSearch) list(part, clause int) foundList {
+	return s.lists[clause*len(s.state.parts)+part]
+}
 
 // count returns how many postings are visible; nil: all.
 func (s *lexicalSearch) count(l postingList, visible *slotSet) (n uint64, err error) {
@@ -243,7 +245,7 @@ func (s *lexicalSearch) score(ctx context.Context, part int) error {
 // scorePicked sums up the clauses of every row. Points are positive, so a sum
 // of zero is a row not yet touched.
 func (s *lexicalSearch) scorePicked(part int) {
-	seg := s.parts[part].seg
+	seg := s.state.parts[part].seg
 	sums := s.zeroSums(seg.rows())
 	s.touched = s.touched[:0]
 	for c, weight := range s.weights {
@@ -255,7 +257,7 @@ func (s *lexicalSearch) scorePicked(part int) {
 			sums[p.slot] += term.Points(p.freq, seg.length(p.slot))
 		}
 	}
-	before := s.before(part)
+	before := s.state.before[part]
 	for _, slot := range s.touched {
 		s.offer(seg, before, slot, sums[slot])
 		sums[slot] = 0
@@ -287,24 +289,4 @@ func (s *lexicalSearch) settle() {
 		least := uint32(float64(contender{key: s.best.least + 1}.score()) / s.unit)
 		s.least = least - least>>22 - min(least, 2) // what rounds to the same score stays
 	}
-}
-
-// before is how many slots the parts before one have.
-func (s *lexicalSearch) before(part int) (slots uint32) {
-	for _, p := range s.parts[:part] {
-		slots += uint32(p.seg.rows())
-	}
-	return slots
-}
-
-// ordinal returns the document of a slot counted through all parts.
-func (s *lexicalSearch) ordinal(slot uint32) uint32 {
-	for _, p := range s.parts {
-		if n := uint32(p.seg.rows()); slot >= n {
-			slot -= n
-			continue
-		}
-		return p.seg.ordinalOf(slot)
-	}
-	return 0
 }

@@ -5,7 +5,6 @@ import (
 	"cmp"
 	"context"
 	"io"
-	"maps"
 	"math"
 	"math/bits"
 	"slices"
@@ -15,33 +14,73 @@ const (
 	mergeFanout  = 4    // so many segments of one tier become one
 	smallestTier = 1024 // rows; each tier is mergeFanout times the one before
 	deadShare    = 3    // a segment with more than a third of its rows deleted is rewritten
+
+	// Once nothing is ingested, no segment but the smaller ones of less than a
+	// settledShare of its rows stays beside another: a search of lists costs
+	// about the square root of their rows, so one of all is the cheapest.
+	settledShare = 4
+	mostMerged   = 4 << 20 // rows that are merged for that reason alone
 )
 
-// pickMerge chooses the sealed parts to merge next, all of the smallest tier
-// that has many, or one that is to be rewritten; none if all is well.
-func pickMerge(parts []part, o Options) []part {
-	tiers := map[int][]part{}
-	for _, p := range parts {
-		if p.seg.id == 0 {
-			continue
-		}
+// pace is how eagerly segments are merged.
+type pace int
+
+const (
+	ingesting pace = iota // as little as keeps their number logarithmic
+	settled               // until the searches cost nearly the least
+)
+
+// pickMerge chooses the sealed parts to merge next: one with much deleted, all
+// of the smallest tier that has many, at rest the smaller ones, or one that has
+// no lists yet; none if all is well.
+func pickMerge(parts []part, o Options, pace pace) []part {
+	sealed, _ := split(parts)
+	slices.SortStableFunc(sealed, func(a, b part) int { return cmp.Compare(a.liveRows(), b.liveRows()) })
+	for _, p := range sealed {
 		if int(p.dead)*deadShare > p.seg.rows() {
 			return []part{p}
 		}
-		t := tier(p.liveRows())
-		tiers[t] = append(tiers[t], p)
 	}
-	for _, t := range slices.Sorted(maps.Keys(tiers)) {
-		if len(tiers[t]) >= mergeFanout {
-			return tiers[t]
+	if tier := smallestFull(sealed); tier != nil {
+		return tier
+	}
+	if pace == settled {
+		if n := mergedAtRest(sealed); n > 1 {
+			return sealed[:n]
 		}
 	}
-	for _, p := range parts {
-		if p.seg.id != 0 && p.seg.needsLists(o) {
+	for _, p := range sealed {
+		if p.seg.needsLists(o) {
 			return []part{p}
 		}
 	}
 	return nil
+}
+
+// smallestFull returns the parts of the first tier that has many, of parts by
+// their rows; nil: none has.
+func smallestFull(sealed []part) []part {
+	for from, to := 0, 0; from < len(sealed); from = to {
+		for to < len(sealed) && tier(sealed[to].liveRows()) == tier(sealed[from].liveRows()) {
+			to++
+		}
+		if to-from >= mergeFanout {
+			return sealed[from:to]
+		}
+	}
+	return nil
+}
+
+// mergedAtRest is how many of the smallest parts are better merged.
+func mergedAtRest(sealed []part) (n int) {
+	rows := 0
+	for i, p := range sealed {
+		if i > 0 && p.liveRows() <= settledShare*rows && rows+p.liveRows() <= mostMerged {
+			n = i + 1
+		}
+		rows += p.liveRows()
+	}
+	return n
 }
 
 // tier is the logarithm to the base 4 of rows in units of smallestTier.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/RoaringBitmap/roaring/v2"
 )
@@ -15,36 +16,46 @@ func (ix *Index) wakeMerger() {
 	}
 }
 
-// mergeLoop keeps the number of sealed segments small until Close. A merge
-// that fails changes nothing; the next commit causes another try.
+// quietTime without a commit means that nothing is being ingested.
+const quietTime = 10 * time.Second
+
+// mergeLoop keeps the number of sealed segments small until Close, and smaller
+// when nothing is being ingested. A merge that fails changes nothing; the next
+// commit causes another try.
 func (ix *Index) mergeLoop(ctx context.Context) {
 	defer close(ix.done)
+	quiet := time.NewTimer(quietTime)
+	defer quiet.Stop()
 	for {
+		pace := ingesting
 		select {
 		case <-ctx.Done():
 			return
 		case <-ix.wake:
+			quiet.Reset(quietTime)
+		case <-quiet.C:
+			pace = settled
 		}
 		if ix.options.manualMerge {
 			continue
 		}
-		if err := ix.mergeAll(ctx); err != nil && ctx.Err() == nil {
+		if err := ix.mergeAll(ctx, pace); err != nil && ctx.Err() == nil {
 			ix.options.Log.Warn("merging index segments; it is tried again later", "dir", ix.dir, "error", err)
 		}
 	}
 }
 
-// Compact merges sealed segments now until nothing more is worthwhile, as it
-// otherwise happens in the background, and returns when it is done.
+// Compact merges sealed segments now until nothing more is worthwhile, as the
+// background does once nothing is ingested, and returns when it is done.
 func (ix *Index) Compact(ctx context.Context) error {
-	if err := ix.mergeAll(ctx); err != nil {
+	if err := ix.mergeAll(ctx, settled); err != nil {
 		return fmt.Errorf("compacting index %s: %w", ix.dir, err)
 	}
 	return nil
 }
 
 // mergeAll merges until nothing more is worthwhile, one caller at a time.
-func (ix *Index) mergeAll(ctx context.Context) error {
+func (ix *Index) mergeAll(ctx context.Context, pace pace) error {
 	select {
 	case ix.merging <- struct{}{}:
 	case <-ctx.Done():
@@ -52,7 +63,7 @@ func (ix *Index) mergeAll(ctx context.Context) error {
 	}
 	defer func() { <-ix.merging }()
 	for {
-		if merged, err := ix.merge(ctx); err != nil || !merged {
+		if merged, err := ix.merge(ctx, pace); err != nil || !merged {
 			return err
 		}
 	}
@@ -61,8 +72,8 @@ func (ix *Index) mergeAll(ctx context.Context) error {
 // merge replaces a few sealed segments by one, if that is worthwhile. It
 // holds the lock only to choose and to switch; what is deleted meanwhile is
 // carried over.
-func (ix *Index) merge(ctx context.Context) (merged bool, err error) {
-	base, picked, id, err := ix.beginMerge(ctx)
+func (ix *Index) merge(ctx context.Context, pace pace) (merged bool, err error) {
+	base, picked, id, err := ix.beginMerge(ctx, pace)
 	if err != nil || len(picked) == 0 {
 		return false, err
 	}
@@ -79,12 +90,12 @@ func (ix *Index) merge(ctx context.Context) (merged bool, err error) {
 }
 
 // beginMerge returns what to merge, held by the snapshot it also returns.
-func (ix *Index) beginMerge(ctx context.Context) (base *snapshot, picked []part, id uint64, err error) {
+func (ix *Index) beginMerge(ctx context.Context, pace pace) (base *snapshot, picked []part, id uint64, err error) {
 	if err := ix.lock(ctx); err != nil {
 		return nil, nil, 0, err
 	}
 	defer ix.unlock()
-	if picked = pickMerge(ix.current.parts, ix.options); len(picked) == 0 {
+	if picked = pickMerge(ix.current.parts, ix.options, pace); len(picked) == 0 {
 		return nil, nil, 0, nil
 	}
 	ix.current.acquire()

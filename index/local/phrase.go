@@ -20,7 +20,7 @@ type phraseMemory struct {
 // builtList encodes the postings found as a list like any other.
 func (s *lexicalSearch) builtList(part int) postingList {
 	start := len(s.built)
-	s.built = appendList(s.built, s.phrase.found, nil, s.parts[part].seg.lengths)
+	s.built = appendList(s.built, s.phrase.found, nil, s.state.parts[part].seg.lengths)
 	end := len(s.built)
 	s.built = append(s.built, make([]byte, slack)...)
 	return postingList{uint32(len(s.phrase.found)), s.built[start:end]}
@@ -33,7 +33,7 @@ func (s *lexicalSearch) phraseList(ctx context.Context, part int, c text.Clause)
 	m.cursors, m.found = m.cursors[:0], m.found[:0]
 	rarest := 0
 	for i, term := range c.Terms {
-		list, err := s.parts[part].seg.lookup(term)
+		list, err := s.state.parts[part].seg.lookup(term)
 		if err != nil || list.count == 0 {
 			return postingList{}, err
 		}
@@ -114,7 +114,7 @@ func (m *phraseMemory) narrow(c *cursor, first bool, offset uint32) error {
 // limit to how many terms that are: one would let terms of rows that are not
 // visible decide which count.
 func (s *lexicalSearch) prefixList(ctx context.Context, part int, c text.Clause) (postingList, error) {
-	seg := s.parts[part].seg
+	seg := s.state.parts[part].seg
 	for i := seg.seekTerm(c.Prefix); i < seg.terms(); i++ {
 		term, list := seg.term(i)
 		if !strings.HasPrefix(string(term), c.Prefix) {
@@ -145,7 +145,7 @@ func (s *lexicalSearch) addList(ctx context.Context, part int, list postingList)
 	if err := list.check(); err != nil {
 		return err
 	}
-	rows := s.parts[part].seg.rows()
+	rows := s.state.parts[part].seg.rows()
 	sums := s.zeroSums(rows)
 	if words := (rows + 63) / 64; len(s.phrase.bits) < words {
 		s.phrase.bits = make([]uint64, words)

@@ -11,9 +11,6 @@ import (
 	"sluice/index/text"
 )
 
-// scanStep is how many rows are scored between two looks at the context.
-const scanStep = 4096
-
 // Reader answers queries over one snapshot.
 type Reader struct {
 	state    *snapshot
@@ -61,6 +58,6 @@ func (r *Reader) Dense(ctx context.Context, allowed filter.Set, vector []float32
 		return nil, err
 	}
 	defer r.end(memory)
-	search := denseSearch{space: r.space, allowed: allowed, query: vector, memory: memory, best: newTopK(k)}
-	return search.run(ctx, r.state.parts)
+	search := denseSearch{space: r.space, state: r.state, allowed: allowed, query: vector, denseMemory: &memory.dense}
+	return search.run(ctx, k)
 }

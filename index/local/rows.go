@@ -8,7 +8,9 @@ import (
 // Documents calls visit with every live document that is allowed and has rows,
 // until it returns false. The rows are ascending, and visit's until it returns.
 func (r *Reader) Documents(allowed filter.Set, visit func(ordinal uint32, rows []uint32) bool) error {
-	return r.documents(visit, func(s *segment, each func(document) bool) { s.eachShared(allowed, each) })
+	return r.documents(visit, func(s *segment, each func(document) bool) {
+		s.eachShared(allowed, func(_ int, d document) bool { return each(d) })
+	})
 }
 
 // AllDocuments is Documents without a Set.
@@ -56,7 +58,7 @@ func (r *Reader) Rows(allowed filter.Set) (int, error) {
 		return 0, err
 	}
 	defer r.end(memory)
-	return int(r.state.view(allowed, memory).rows), nil
+	return int(r.state.view(allowed).rows), nil
 }
 
 // Holds reports whether the row was live in the snapshot and of the ordinal.

@@ -8,6 +8,8 @@ import (
 	"sync/atomic"
 	"unsafe"
 
+	"sluice/filter"
+	"sluice/filter/lru"
 	"sluice/index"
 )
 
@@ -56,6 +58,7 @@ type segment struct {
 	lengths []uint32 // by slot: terms, by field weight
 	table   termTable
 	codes   *codes // nil: none
+	sets    *lru.Cache[filter.Set, admitted]
 }
 
 // openSegment reads a segment's tables and verifies all checksums but those
@@ -79,6 +82,7 @@ func openSegment(data []byte) (*segment, error) {
 	s.vectors = asFloats(s.section[vectorSection])
 	s.lengths = asUint32s(s.section[rowSection][s.rows()*4:])
 	s.table = newTermTable(s)
+	s.sets = lru.New[filter.Set, admitted](max(admittedBudgetPerRow*s.rows(), leastAdmittedBudget))
 	s.refs.Store(1)
 	return s, nil
 }
@@ -189,9 +193,22 @@ func (s *segment) find(ordinal uint32) (int, bool) {
 }
 
 // seek returns the first document at or after from with an ordinal ≥ the given
-// one, in time logarithmic in how far away it is.
+// one. Ordinals mostly grow evenly, so it looks first where the ordinal would
+// then be; it takes time logarithmic in how far that is from the truth.
 func (s *segment) seek(from int, ordinal uint32) int {
-	return gallop(from, s.documents(), func(i int) bool { return s.ordinal(i) >= ordinal })
+	n := s.documents()
+	if from >= n || s.ordinal(from) >= ordinal {
+		return from
+	}
+	first, last := s.ordinal(from), s.ordinal(n-1)
+	if last < ordinal {
+		return n
+	}
+	guess := from + int(uint64(ordinal-first)*uint64(n-1-from)/uint64(last-first))
+	for step := 1; guess > from && s.ordinal(guess) >= ordinal; step *= 2 {
+		guess = max(from, guess-step)
+	}
+	return gallop(guess, n, func(i int) bool { return s.ordinal(i) >= ordinal })
 }
 
 // ordinalOf returns the ordinal of the document that holds the slot. Documents

@@ -1,28 +1,11 @@
 package local
 
-import (
-	"math/bits"
-	"slices"
-)
+import "math/bits"
 
 // slotSet are the visible slots of one part, as bits.
 type slotSet struct {
 	words []uint64
 	count uint64
-}
-
-// fill makes it the slots of the spans, of so many in all.
-func (s *slotSet) fill(spans []span, slots int) {
-	words := (slots + 63) / 64
-	s.words = slices.Grow(s.words[:0], words)[:words]
-	clear(s.words)
-	s.count = 0
-	for _, p := range spans {
-		s.count += uint64(p.hi - p.lo)
-		for lo := p.lo; lo < p.hi; lo = lo&^63 + 64 {
-			s.words[lo>>6] |= inside(lo&^63, lo, p.hi)
-		}
-	}
 }
 
 // word returns the bits of the slots from first, a multiple of 64, on. A nil

@@ -1,6 +1,7 @@
 package local
 
 import (
+	"cmp"
 	"slices"
 	"sync/atomic"
 
@@ -13,7 +14,7 @@ type part struct {
 	seg     *segment
 	deleted *roaring.Bitmap // ordinals; nil: none
 	dead    uint32          // rows of the deleted documents
-	live    []uint64        // by slot, where the segment has codes; nil: all. Not changed either
+	live    []uint64        // by slot; nil: all. Not changed either
 }
 
 func (p part) isDeleted(ordinal uint32) bool {
@@ -57,10 +58,7 @@ func (p part) without(ordinals []uint32) part {
 }
 
 func (p part) cloneLive() []uint64 {
-	switch {
-	case p.seg.codes == nil:
-		return nil
-	case p.live == nil:
+	if p.live == nil {
 		return liveBits(p.seg.rows())
 	}
 	return slices.Clone(p.live)
@@ -68,7 +66,7 @@ func (p part) cloneLive() []uint64 {
 
 // bury clears the live bits of a document.
 func (p part) bury(d document) {
-	for slot := d.lo; p.live != nil && slot < d.hi; slot++ {
+	for slot := d.lo; slot < d.hi; slot++ {
 		p.live[slot/64] &^= 1 << (slot % 64)
 	}
 }
@@ -83,19 +81,34 @@ func cloneBitmap(b *roaring.Bitmap) *roaring.Bitmap {
 // snapshot is one consistent state: what a Reader sees. It holds its segments
 // until the last of the index and the readers lets go of it.
 type snapshot struct {
-	parts []part // an ordinal is live in at most one
-	epoch uint64
-	refs  atomic.Int64
-	seen  recentViews
+	parts   []part   // an ordinal is live in at most one
+	before  []uint32 // by part: slots of all parts before it
+	largest []int    // parts in the order in which the dense leg searches them
+	epoch   uint64
+	refs    atomic.Int64
+	seen    recentViews
 }
 
 func newSnapshot(epoch uint64, parts []part) *snapshot {
 	s := &snapshot{parts: parts, epoch: epoch}
 	s.refs.Store(1)
-	for _, p := range parts {
+	slots := uint32(0)
+	for i, p := range parts {
 		p.seg.acquire()
+		s.before, s.largest = append(s.before, slots), append(s.largest, i)
+		slots += uint32(p.seg.rows())
 	}
+	slices.SortStableFunc(s.largest, func(a, b int) int { return cmp.Compare(parts[b].seg.rows(), parts[a].seg.rows()) })
 	return s
+}
+
+// ordinal returns the document of a slot counted through all parts.
+func (s *snapshot) ordinal(slot uint32) uint32 {
+	part := len(s.parts) - 1
+	for slot < s.before[part] {
+		part--
+	}
+	return s.parts[part].seg.ordinalOf(slot - s.before[part])
 }
 
 // acquire reports false if the last holder has let go.

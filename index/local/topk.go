@@ -8,80 +8,111 @@ import (
 	"sluice/index"
 )
 
-// topK keeps the k best hits: higher score first, then lower row. It is a heap
-// with the worst on top.
-type topK struct {
-	k    int
-	hits []index.Hit
+// contender is a row that may be among the best.
+type contender struct {
+	key  uint64 // the greater, the better: score, then the lower row
+	slot uint32 // counted through all parts
 }
 
-// mostReserved bounds what is reserved for a k that few rows may fill.
-const mostReserved = 1024
+const negative = 1 << 31 // the sign of a float32
 
-func newTopK(k int) topK { return topK{k: k, hits: make([]index.Hit, 0, max(min(k, mostReserved), 0))} }
-
-// worst is the score that a hit must reach; -Inf while there are not yet k.
-func (t *topK) worst() float32 {
-	if len(t.hits) < t.k {
-		return float32(math.Inf(-1))
+// keyOf orders like compareHits.
+func keyOf(score float32, row uint32) uint64 {
+	bits := math.Float32bits(score)
+	if bits&negative != 0 {
+		bits = ^bits
+	} else {
+		bits |= negative
 	}
-	return t.hits[0].Score
+	return uint64(bits)<<32 | uint64(^row)
+}
+
+func (c contender) score() float32 {
+	bits := uint32(c.key >> 32)
+	if bits&negative == 0 {
+		return math.Float32frombits(^bits)
+	}
+	return math.Float32frombits(bits &^ negative)
 }
 
 func compareHits(a, b index.Hit) int {
 	return cmp.Or(cmp.Compare(b.Score, a.Score), cmp.Compare(a.Row, b.Row))
 }
 
-// admits reports whether a row of that score would be kept.
-func (t *topK) admits(score float32, row uint32) bool {
-	return len(t.hits) < t.k || compareHits(index.Hit{Score: score, Row: row}, t.hits[0]) < 0
+// topK keeps the k best of many contenders: higher score first, then lower row.
+// It lets some more gather and then drops the others at once, which takes less
+// than a heap.
+type topK struct {
+	k     int
+	list  []contender
+	least uint64 // what does not beat it cannot be among the best
 }
 
-// beats is a quick look: false means that admits would say no too.
-func (t *topK) beats(score float32) bool { return len(t.hits) < t.k || score >= t.hits[0].Score }
-
-// add keeps a hit that was admitted.
-func (t *topK) add(h index.Hit) {
-	if len(t.hits) < t.k {
-		t.hits = append(t.hits, h)
-		t.up(len(t.hits) - 1)
+func (t *topK) add(c contender) {
+	if c.key <= t.least {
 		return
 	}
-	t.hits[0] = h
-	t.down()
-}
-
-func (t *topK) up(i int) {
-	for i > 0 {
-		parent := (i - 1) / 2
-		if compareHits(t.hits[i], t.hits[parent]) <= 0 {
-			return
-		}
-		t.hits[i], t.hits[parent] = t.hits[parent], t.hits[i]
-		i = parent
+	if len(t.list) == 2*t.k+256 {
+		t.settle()
 	}
+	t.list = append(t.list, c)
 }
 
-func (t *topK) down() {
-	for i := 0; ; {
-		worst := i
-		for child := 2*i + 1; child <= 2*i+2 && child < len(t.hits); child++ {
-			if compareHits(t.hits[child], t.hits[worst]) > 0 {
-				worst = child
+// settle drops those that are not among the k best so far.
+func (t *topK) settle() {
+	if len(t.list) < t.k {
+		return
+	}
+	selectGreatest(t.list, t.k)
+	t.list = t.list[:t.k]
+	t.least = t.list[t.k-1].key - 1
+}
+
+// floor is the score that a contender must reach, as far as is known since the
+// last settle; -Inf: there are not yet k.
+func (t *topK) floor() float32 {
+	if t.least == 0 {
+		return float32(math.Inf(-1))
+	}
+	return contender{key: t.least + 1}.score()
+}
+
+// selectGreatest moves the k greatest to the front, the least of them last
+// (Hoare's selection). Keys differ.
+func selectGreatest(list []contender, k int) {
+	for lo, hi := 0, len(list)-1; lo < hi; {
+		pivot := list[lo+(hi-lo)/2].key
+		i, j := lo, hi
+		for i <= j {
+			for list[i].key > pivot {
+				i++
+			}
+			for list[j].key < pivot {
+				j--
+			}
+			if i <= j {
+				list[i], list[j] = list[j], list[i]
+				i, j = i+1, j-1
 			}
 		}
-		if worst == i {
+		switch {
+		case k-1 <= j:
+			hi = j
+		case k-1 >= i:
+			lo = i
+		default:
 			return
 		}
-		t.hits[i], t.hits[worst] = t.hits[worst], t.hits[i]
-		i = worst
 	}
 }
 
-// sorted returns the hits, best first, and empties the heap.
-func (t *topK) sorted() []index.Hit {
-	slices.SortFunc(t.hits, compareHits)
-	hits := t.hits
-	t.hits = nil
+// hits returns the k best, best first; ordinals are those of their slots.
+func (t *topK) hits(ordinal func(slot uint32) uint32) []index.Hit {
+	t.settle()
+	slices.SortFunc(t.list, func(a, b contender) int { return cmp.Compare(b.key, a.key) })
+	hits := make([]index.Hit, len(t.list))
+	for i, c := range t.list {
+		hits[i] = index.Hit{Row: ^uint32(c.key), Ordinal: ordinal(c.slot), Score: c.score()}
+	}
 	return hits
 }

@@ -1,6 +1,7 @@
 package local
 
 import (
+	"slices"
 	"sync"
 
 	"sluice/filter"
@@ -24,17 +25,42 @@ type recentViews struct {
 const maxViews = 16
 
 // view returns what the Set admits. Two Sets of the same documents are the same.
-func (s *snapshot) view(allowed filter.Set, memory *scratch) *view {
+func (s *snapshot) view(allowed filter.Set) *view {
 	if v := s.seen.find(allowed); v != nil {
 		return v
 	}
 	v := &view{allowed: allowed, slots: make([]slotSet, len(s.parts))}
-	v.rows, v.length = memory.choose(s.parts, allowed)
 	for i, p := range s.parts {
-		v.slots[i].fill(memory.selections[i].spans, p.seg.rows())
+		var length uint64
+		v.slots[i], length = p.visible(allowed)
+		v.rows += v.slots[i].count
+		v.length += length
 	}
 	s.seen.add(v)
 	return v
+}
+
+// visible returns the live slots that the Set admits, and the terms of all.
+func (p part) visible(allowed filter.Set) (slots slotSet, length uint64) {
+	a := p.seg.admitted(allowed)
+	slots, length = slotSet{words: a.Words(p.seg.rows()), count: uint64(a.Len())}, a.length
+	if p.live == nil || slots.count == 0 {
+		return slots, length
+	}
+	slots.words = slices.Clone(slots.words)
+	for ordinal := range p.deleted.Iterate {
+		if !allowed.Contains(ordinal) {
+			continue
+		}
+		i, _ := p.seg.find(ordinal)
+		d := p.seg.document(i)
+		slots.count -= uint64(d.hi - d.lo)
+		length -= d.length - p.seg.lengthBefore(i)
+	}
+	for i, live := range p.live {
+		slots.words[i] &= live
+	}
+	return slots, length
 }
 
 func (r *recentViews) find(allowed filter.Set) *view {

@@ -12,12 +12,12 @@ import (
 func TestViews(t *testing.T) {
 	seg, err := buildSegment(t.Context(), newCollection(testDims).documents(200), testDims, english(t))
 	require.NoError(t, err)
-	state, memory := newSnapshot(1, []part{part{seg: seg}.without([]uint32{4})}), new(scratch)
+	state := newSnapshot(1, []part{part{seg: seg}.without([]uint32{4})})
 	rng := rand.New(rand.NewPCG(1, 9))
 	for range 300 {
 		n := 1 + rng.IntN(maxViews+8)
-		v := state.view(every(n, 200), memory)
-		require.Same(t, v, state.view(every(n, 200), memory))
+		v := state.view(every(n, 200))
+		require.Same(t, v, state.view(every(n, 200)))
 		visible := every(n, 200)
 		rows := uint64(0)
 		for slot := range uint32(seg.rows()) {

@@ -48,7 +48,7 @@ type cursor struct {
 // 2013). The others' postings are summed up, visible or not, and what is set
 // aside is looked up only for visible rows that may still count.
 func (s *lexicalSearch) scoreWindows(ctx context.Context, part int) error {
-	slots := uint32(s.parts[part].seg.rows())
+	slots := uint32(s.state.parts[part].seg.rows())
 	s.openCursors(part)
 	s.boundWindows(int((slots + windowSlots - 1) / windowSlots))
 	for _, w := range s.windows.order {
@@ -131,7 +131,7 @@ func (s *lexicalSearch) scoreWindow(part, window int, lo, hi uint32) error {
 		rest += uint32(m.byBound[aside] >> 32)
 		aside++
 	}
-	lengths := s.parts[part].seg.lengths[lo:hi]
+	lengths := s.state.parts[part].seg.lengths[lo:hi]
 	clear(m.sums[:])
 	for _, c := range m.byBound[aside:] {
 		if err := m.sumUp(&m.cursors[uint32(c)], lengths, lo); err != nil {
@@ -271,7 +271,7 @@ func (m *windowMemory) completeMany(c *cursor, lengths []uint32, lo uint32) erro
 }
 
 func (s *lexicalSearch) offerStill(part int, lo uint32) {
-	seg, before := s.parts[part].seg, s.before(part)
+	seg, before := s.state.parts[part].seg, s.state.before[part]
 	for w, word := range s.windows.still {
 		for ; word != 0; word &= word - 1 {
 			at := uint32(w<<6 + bits.TrailingZeros64(word))

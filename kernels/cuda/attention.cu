@@ -5,9 +5,24 @@
 //
 // A block has 64 queries of one head, a warp 16. tiles has three numbers a
 // block: its first query, and the first token of its sequence and of the next.
+//
+// The kernels whose names end in _near look at distances of key and query: up to
+// `window` they see each other (0: always), and a score gets the head's part of
+// relative (null: nothing), which is zero + 1 + zero numbers for the distances
+// from −zero to zero, already times log₂e.
 #include "device.cuh"
 
 constexpr int tile_tokens = 64;
+
+// Distance is what a head makes of key − query.
+struct Distance {
+	int window;
+	const float *relative; // at the distance 0
+
+	__device__ __forceinline__ bool sees(int distance) const { return distance <= window && -distance <= window; }
+	__device__ __forceinline__ float added(int distance) const { return relative ? relative[distance] : 0; }
+};
+constexpr int no_window = 1 << 30;
 
 template <int size> struct Head {
 	static constexpr int parts = size / 8; // of 16 bytes in a row
@@ -54,9 +69,22 @@ template <int size> __device__ __forceinline__ void score(float (&scores)[8][4],
 		}
 }
 
+// by_distance adds to scores what their distance asks for; key is the first, and
+// last the sequence's last token. Queries after it are nobody's: they count as last.
+__device__ __forceinline__ void by_distance(float (&scores)[8][4], const Distance &d, float scale, int query, int key, int last) {
+#pragma unroll
+	for (int j = 0; j < 8; j++)
+#pragma unroll
+		for (int i = 0; i < 4; i++) {
+			int at = min(key + 8 * j + (int)threadIdx.x % 4 * 2 + i % 2, last) - min(query + (int)threadIdx.x % 32 / 4 + i / 2 * 8, last);
+			scores[j][i] = d.sees(at) ? scores[j][i] * scale + d.added(at) : -INFINITY;
+		}
+}
+
 // weigh turns scores into weights, relative to the largest so far, and scales
-// what was summed before by as much. left is how many of the keys there are.
-template <int size> __device__ __forceinline__ void weigh(float (&scores)[8][4], Running<size> &run, float scale, int left) {
+// what was summed before by as much. left is how many of the keys there are. In
+// near, a query may have seen none yet: its weights are zero.
+template <int size, bool near> __device__ __forceinline__ void weigh(float (&scores)[8][4], Running<size> &run, float scale, int left) {
 	int column = threadIdx.x % 4 * 2;
 #pragma unroll
 	for (int half = 0; half < 2; half++) {
@@ -70,13 +98,13 @@ template <int size> __device__ __forceinline__ void weigh(float (&scores)[8][4],
 				largest = fmaxf(largest, s);
 			}
 		largest = quad_max(largest);
-		float before = exp2f(run.largest[half] - largest);
+		float base = near && largest == -INFINITY ? 0 : largest, before = exp2f(run.largest[half] - base);
 #pragma unroll
 		for (int j = 0; j < 8; j++)
 #pragma unroll
 			for (int i = 0; i < 2; i++) {
 				float &s = scores[j][2 * half + i];
-				s = exp2f(s - largest);
+				s = exp2f(s - base);
 				total += s;
 			}
 		run.largest[half] = largest;
@@ -107,18 +135,24 @@ template <int size> __device__ __forceinline__ void gather(Running<size> &run, c
 	}
 }
 
-template <int size> __device__ __forceinline__ void attention(bf16 *out, const bf16 *qkv, const int *tiles, int heads, float scale) {
+template <int size, bool near>
+__device__ __forceinline__ void attention(bf16 *out, const bf16 *qkv, const int *tiles, int heads, float scale, Distance distance) {
 	DYNAMIC_SHARED(uint4, shared);
 	constexpr int tile = Head<size>::tile;
 	uint4 *queries = shared, *ring = shared + tile; // two pairs of keys and values
 	int first = tiles[3 * blockIdx.x], begin = tiles[3 * blockIdx.x + 1], end = tiles[3 * blockIdx.x + 2];
 	int hidden = heads * size, stride = 3 * hidden, warp = threadIdx.x / 32, lane = threadIdx.x % 32;
 	const bf16 *head = qkv + blockIdx.y * size;
+	int from = begin, to = end; // the keys that a query of the block sees
+	if (near) {
+		from += max(0, first - distance.window - begin) / tile_tokens * tile_tokens;
+		to = min(end, first + tile_tokens + distance.window);
+	}
 	auto fetch_keys = [&](int step) {
 		uint4 *at = ring + step % 2 * 2 * tile;
-		if (begin + step * tile_tokens < end) {
-			fetch_tokens<size>(at, head + hidden, begin + step * tile_tokens, end, stride);
-			fetch_tokens<size>(at + tile, head + 2 * hidden, begin + step * tile_tokens, end, stride);
+		if (from + step * tile_tokens < to) {
+			fetch_tokens<size>(at, head + hidden, from + step * tile_tokens, end, stride);
+			fetch_tokens<size>(at + tile, head + 2 * hidden, from + step * tile_tokens, end, stride);
 		}
 		commit_copies();
 	};
@@ -127,7 +161,7 @@ template <int size> __device__ __forceinline__ void attention(bf16 *out, const b
 
 	uint32_t q[size / 16][4];
 	Running<size> run = {{-INFINITY, -INFINITY}, {}, {}};
-	for (int step = 0; begin + step * tile_tokens < end; step++) {
+	for (int step = 0; from + step * tile_tokens < to; step++) {
 		wait_copies<0>();
 		__syncthreads(); // the tile is there for all, and all have left the one before
 		fetch_keys(step + 1);
@@ -138,7 +172,9 @@ template <int size> __device__ __forceinline__ void attention(bf16 *out, const b
 		const uint4 *at = ring + step % 2 * 2 * tile;
 		float scores[8][4] = {};
 		score<size>(scores, q, at);
-		weigh<size>(scores, run, scale, end - begin - step * tile_tokens);
+		int key = from + step * tile_tokens;
+		if (near) by_distance(scores, distance, scale, first + 16 * warp, key, end - 1);
+		weigh<size, near>(scores, run, near ? 1 : scale, end - key);
 		gather<size>(run, scores, at + tile);
 	}
 
@@ -155,11 +191,26 @@ template <int size> __device__ __forceinline__ void attention(bf16 *out, const b
 }
 
 // scale is log₂e/√size: powers of two are what the device computes. 128 threads,
-// 5 tiles of dynamic shared memory: 640 bytes for each number of a head.
+// 5 tiles of dynamic shared memory: 640 bytes for each number of a head. Four
+// blocks of the wide heads share a processor: 128 registers are enough.
 extern "C" __global__ void __launch_bounds__(128) attention_32(bf16 *out, const bf16 *qkv, const int *tiles, int heads, float scale) {
-	attention<32>(out, qkv, tiles, heads, scale);
+	attention<32, false>(out, qkv, tiles, heads, scale, {});
 }
 
-extern "C" __global__ void __launch_bounds__(128) attention_64(bf16 *out, const bf16 *qkv, const int *tiles, int heads, float scale) {
-	attention<64>(out, qkv, tiles, heads, scale);
+extern "C" __global__ void __launch_bounds__(128, 4) attention_64(bf16 *out, const bf16 *qkv, const int *tiles, int heads, float scale) {
+	attention<64, false>(out, qkv, tiles, heads, scale, {});
+}
+
+__device__ __forceinline__ Distance distance_of(int window, const float *relative, int zero) {
+	return {window ? window : no_window, relative ? relative + blockIdx.y * (2 * zero + 1) + zero : relative};
+}
+
+extern "C" __global__ void __launch_bounds__(128) attention_32_near(bf16 *out, const bf16 *qkv, const int *tiles, int heads, float scale, int window,
+                                                                    const float *relative, int zero) {
+	attention<32, true>(out, qkv, tiles, heads, scale, distance_of(window, relative, zero));
+}
+
+extern "C" __global__ void __launch_bounds__(128, 4) attention_64_near(bf16 *out, const bf16 *qkv, const int *tiles, int heads, float scale, int window,
+                                                                    const float *relative, int zero) {
+	attention<64, true>(out, qkv, tiles, heads, scale, distance_of(window, relative, zero));
 }

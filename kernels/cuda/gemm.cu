@@ -1,7 +1,7 @@
-// y = activation(x·wᵀ + bias) + residual on tensor cores: x is rows × depth, w is
-// columns × depth, y and residual (which may be null) are rows × columns, all
-// bfloat16; bias is float, and so are the sums. depth is a multiple of 8,
-// columns an even number.
+// y = activation(x·wᵀ + bias) ∘ factor + residual on tensor cores: x is rows ×
+// depth, w is columns × depth, y, factor and residual (which may be null) are
+// rows × columns, all bfloat16; bias is float, and so are the sums. depth is a
+// multiple of 8, columns an even number. y may be factor or residual.
 //
 // Both operands stream through a ring of tiles in shared memory, filled by
 // copies that run ahead; load_matrices hands them to the tensor cores. Edges
@@ -30,8 +30,8 @@ template <class S> __device__ __forceinline__ void multiply_tile(Sums<S> &sums, 
 }
 
 template <class S>
-__device__ __forceinline__ void gemm(bf16 *y, const bf16 *x, const bf16 *w, const float *bias, const bf16 *residual, int activation, int rows,
-                                     int columns, int depth) {
+__device__ __forceinline__ void gemm(bf16 *y, const bf16 *x, const bf16 *w, const float *bias, const bf16 *factor, const bf16 *residual,
+                                     int activation, int rows, int columns, int depth) {
 	DYNAMIC_SHARED(uint4, ring);
 	constexpr int x_parts = S::rows * S::parts, stage = (S::rows + S::columns) * S::parts;
 	int first_row = blockIdx.y * S::rows, first_column = blockIdx.x * S::columns, steps = (depth + S::depth - 1) / S::depth;
@@ -59,19 +59,19 @@ __device__ __forceinline__ void gemm(bf16 *y, const bf16 *x, const bf16 *w, cons
 	wait_copies<0>();
 	__syncthreads(); // the ring becomes the warps' stages
 	float *own = (float *)ring + warp * 16 * (S::warp_columns + 8);
-	write<S>({y, bias, residual, activation, rows, columns}, sums, own, first_row + row, first_column + column);
+	write<S>({y, bias, factor, residual, activation, rows, columns}, sums, own, first_row + row, first_column + column);
 }
 
 // 1: for many rows. 48 KiB of dynamic shared memory, 256 threads.
-extern "C" __global__ void __launch_bounds__(256) gemm_1(bf16 *y, const bf16 *x, const bf16 *w, const float *bias, const bf16 *residual,
-                                                         int activation, int rows, int columns, int depth) {
-	gemm<Shape<128, 128, 64, 32, 32, 3>>(y, x, w, bias, residual, activation, rows, columns, depth);
+extern "C" __global__ void __launch_bounds__(256) gemm_1(bf16 *y, const bf16 *x, const bf16 *w, const float *bias, const bf16 *factor,
+                                                         const bf16 *residual, int activation, int rows, int columns, int depth) {
+	gemm<Shape<128, 128, 64, 32, 32, 3>>(y, x, w, bias, factor, residual, activation, rows, columns, depth);
 }
 
 // 2: for the few rows of a query: smaller tiles, so that more blocks share the
 // weights, and a deeper ring, as there is little else to hide latency behind.
 // 48 KiB, 128 threads.
-extern "C" __global__ void __launch_bounds__(128) gemm_2(bf16 *y, const bf16 *x, const bf16 *w, const float *bias, const bf16 *residual,
-                                                         int activation, int rows, int columns, int depth) {
-	gemm<Shape<32, 64, 16, 32, 64, 4>>(y, x, w, bias, residual, activation, rows, columns, depth);
+extern "C" __global__ void __launch_bounds__(128) gemm_2(bf16 *y, const bf16 *x, const bf16 *w, const float *bias, const bf16 *factor,
+                                                         const bf16 *residual, int activation, int rows, int columns, int depth) {
+	gemm<Shape<32, 64, 16, 32, 64, 4>>(y, x, w, bias, factor, residual, activation, rows, columns, depth);
 }

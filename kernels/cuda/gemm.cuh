@@ -29,7 +29,7 @@ template <class S> struct Sums {
 struct Output {
 	bf16 *y;
 	const float *bias;
-	const bf16 *residual;
+	const bf16 *factor, *residual;
 	int activation, rows, columns;
 };
 
@@ -38,6 +38,11 @@ __device__ __forceinline__ void finish(const Output &out, int row, int column, f
 	size_t at = (size_t)row * out.columns + column;
 	v.x = activate(v.x + out.bias[column], out.activation);
 	v.y = activate(v.y + out.bias[column + 1], out.activation);
+	if (out.factor) {
+		uint32_t pair = *(const uint32_t *)(out.factor + at);
+		v.x *= low_bf16(pair);
+		v.y *= high_bf16(pair);
+	}
 	if (out.residual) {
 		uint32_t pair = *(const uint32_t *)(out.residual + at);
 		v.x += low_bf16(pair);

@@ -10,8 +10,8 @@
 #include "group.cuh"
 
 template <class S>
-__device__ __forceinline__ void gemm_grouped(bf16 *y, const bf16 *x, const bf16 *w, const float *bias, const bf16 *residual, int activation,
-                                             int rows, int columns, int depth) {
+__device__ __forceinline__ void gemm_grouped(bf16 *y, const bf16 *x, const bf16 *w, const float *bias, const bf16 *factor, const bf16 *residual,
+                                             int activation, int rows, int columns, int depth) {
 	static_assert(S::depth == 64 && S::warp_rows == 16 && S::warp_columns == S::columns, "four warps have 64 rows and all columns");
 	DYNAMIC_SHARED(uint4, ring);
 	constexpr int x_parts = S::rows * S::parts, stage = (S::rows + S::columns) * S::parts, ahead = S::stages - 2;
@@ -45,18 +45,18 @@ __device__ __forceinline__ void gemm_grouped(bf16 *y, const bf16 *x, const bf16 
 	wait_copies<0>();
 	__syncthreads(); // the ring becomes the warps' stages
 	float *own = (float *)ring + warp * 16 * (S::warp_columns + 8);
-	write<S>({y, bias, residual, activation, rows, columns}, sums, own, first_row + 16 * warp, first_column);
+	write<S>({y, bias, factor, residual, activation, rows, columns}, sums, own, first_row + 16 * warp, first_column);
 }
 
 // 3: for many rows. 96 KiB of dynamic shared memory, 256 threads; two blocks a
 // processor, so that one computes where the other waits.
-extern "C" __global__ void __launch_bounds__(256) gemm_3(bf16 *y, const bf16 *x, const bf16 *w, const float *bias, const bf16 *residual,
-                                                         int activation, int rows, int columns, int depth) {
-	gemm_grouped<Shape<128, 128, 16, 128, 64, 3>>(y, x, w, bias, residual, activation, rows, columns, depth);
+extern "C" __global__ void __launch_bounds__(256) gemm_3(bf16 *y, const bf16 *x, const bf16 *w, const float *bias, const bf16 *factor,
+                                                         const bf16 *residual, int activation, int rows, int columns, int depth) {
+	gemm_grouped<Shape<128, 128, 16, 128, 64, 3>>(y, x, w, bias, factor, residual, activation, rows, columns, depth);
 }
 
 // 4: for few rows. 80 KiB, 128 threads.
-extern "C" __global__ void __launch_bounds__(128) gemm_4(bf16 *y, const bf16 *x, const bf16 *w, const float *bias, const bf16 *residual,
-                                                         int activation, int rows, int columns, int depth) {
-	gemm_grouped<Shape<64, 64, 16, 64, 64, 5>>(y, x, w, bias, residual, activation, rows, columns, depth);
+extern "C" __global__ void __launch_bounds__(128) gemm_4(bf16 *y, const bf16 *x, const bf16 *w, const float *bias, const bf16 *factor,
+                                                         const bf16 *residual, int activation, int rows, int columns, int depth) {
+	gemm_grouped<Shape<64, 64, 16, 64, 64, 5>>(y, x, w, bias, factor, residual, activation, rows, columns, depth);
 }

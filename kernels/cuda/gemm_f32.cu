@@ -1,4 +1,4 @@
-// y = activation(x·wᵀ + bias) + residual in plain float: for heads, and where
+// y = activation(x·wᵀ + bias) ∘ factor + residual in plain float: for heads, and where
 // bfloat16 is not wanted. Shapes as in gemm.cu, without limits to them. A block
 // has 64 × 64 of y, a thread 4 × 4.
 #include "device.cuh"
@@ -14,8 +14,8 @@ __device__ __forceinline__ void fetch_slab(float (*tile)[edge + 4], const float 
 	}
 }
 
-extern "C" __global__ void __launch_bounds__(256) gemm_f32(float *y, const float *x, const float *w, const float *bias, const float *residual,
-                                                           int activation, int rows, int columns, int depth) {
+extern "C" __global__ void __launch_bounds__(256) gemm_f32(float *y, const float *x, const float *w, const float *bias, const float *factor,
+                                                           const float *residual, int activation, int rows, int columns, int depth) {
 	__shared__ float xs[slab][edge + 4], ws[slab][edge + 4];
 	int first_row = blockIdx.y * edge, first_column = blockIdx.x * edge, row = threadIdx.x / 16 * 4, column = threadIdx.x % 16 * 4;
 	float sums[4][4] = {};
@@ -36,6 +36,6 @@ extern "C" __global__ void __launch_bounds__(256) gemm_f32(float *y, const float
 			int r = first_row + row + i, c = first_column + column + j;
 			if (r >= rows || c >= columns) continue;
 			size_t at = (size_t)r * columns + c;
-			y[at] = activate(sums[i][j] + bias[c], activation) + (residual ? residual[at] : 0);
+			y[at] = activate(sums[i][j] + bias[c], activation) * (factor ? factor[at] : 1) + (residual ? residual[at] : 0);
 		}
 }

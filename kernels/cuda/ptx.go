@@ -31,10 +31,19 @@ var targets = []struct {
 
 // PTX returns the module for a device of compute capability major.minor.
 func PTX(major, minor int) (string, error) {
+	name, err := Module(major, minor)
+	if err != nil {
+		return "", err
+	}
+	return unpack(name)
+}
+
+// Module names it, as in "sm_90a".
+func Module(major, minor int) (string, error) {
 	compute := 10*major + minor
 	for _, t := range targets {
 		if compute == t.compute || compute > t.compute && !t.exactly {
-			return unpack(t.name)
+			return t.name, nil
 		}
 	}
 	return "", fmt.Errorf("kernels/cuda: the device has compute capability %d.%d; the kernels need 8.0", major, minor)

@@ -70,7 +70,7 @@ func kernels(t *testing.T, target string) (names []string) {
 	sources, err := filepath.Glob("*.cu")
 	require.NoError(t, err)
 	require.NotEmpty(t, sources)
-	declaration := regexp.MustCompile(`__global__ void (?:__launch_bounds__\(\d+\) )?(\w+)\(`)
+	declaration := regexp.MustCompile(`__global__ void (?:__launch_bounds__\([^)]*\) )?(\w+)\(`)
 	for _, source := range sources {
 		if strings.HasSuffix(source, "_90a.cu") && target != "sm_90a" {
 			continue

@@ -9,10 +9,11 @@ if ! command -v g++ >/dev/null || ! make --silent -C kernels/cuda toolchain; the
 	exit
 fi
 make --silent -C kernels/cuda
-out=$PWD/bin/cuda
-export CGO_ENABLED=1 CGO_CFLAGS="-O2 -I$out/include" CGO_LDFLAGS="-L$out" CUDA_DRIVER_LIBRARY=$out/libcuda.so.1
+. kernels/cuda/environment.sh
+export CUDA_DRIVER_LIBRARY=$PWD/bin/cuda/libcuda.so.1
 export CUDA_EMULATOR_SEED=${CUDA_EMULATOR_SEED:-$RANDOM}
-go vet -tags nvidia ./kernels/cuda/... ./gpu/cuda/...
+go vet -tags nvidia ./kernels/cuda/... ./gpu/cuda/... ./cmd/sluice-gpu
+go build -tags nvidia -o bin/sluice-gpu ./cmd/sluice-gpu
 log=$(mktemp)
 trap 'rm -f "$log"' EXIT
 status=0

@@ -11,6 +11,7 @@ import (
 // searchSet is the kernels of vector search of one instruction set.
 type searchSet struct {
 	dot      func(a, b []float32) float32
+	dotRows  func(query, rows []float32, slots []uint32, products []float32)
 	hadamard func(x, signs []float32)
 	dotBytes func(query []int8, rows []byte, slots []uint32, products []int32)
 	scan     func(q *CodeQuery, blocks, ahead []byte, base, shift, threshold float32, estimates []float32, masks []uint16)
@@ -19,11 +20,25 @@ type searchSet struct {
 }
 
 func portableSearch() searchSet {
-	return searchSet{dot: ref.Dot, hadamard: ref.Hadamard, dotBytes: dotBytesGo, scan: scanGo, above: aboveGo, fetch: func([]byte) {}}
+	return searchSet{dot: ref.Dot, dotRows: dotRowsGo, hadamard: ref.Hadamard, dotBytes: dotBytesGo, scan: scanGo, above: aboveGo, fetch: func([]byte) {}}
 }
 
 // Dot is ref.Dot, bit for bit.
 func (s *Set) Dot(a, b []float32) float32 { return s.search.dot(a, b[:len(a)]) }
+
+// DotRows computes the inner products of the query with some rows of as many
+// dimensions, by number: each is ref.Dot, bit for bit.
+func (s *Set) DotRows(query, rows []float32, slots []uint32, products []float32) {
+	if len(slots) > 0 {
+		s.search.dotRows(query, rows, slots, products[:len(slots)])
+	}
+}
+
+func dotRowsGo(query, rows []float32, slots []uint32, products []float32) {
+	for i, slot := range slots {
+		products[i] = ref.Dot(query, rows[int(slot)*len(query):][:len(query)])
+	}
+}
 
 // Hadamard is ref.Hadamard, bit for bit.
 func (s *Set) Hadamard(x, signs []float32) { s.search.hadamard(x, signs[:len(x)]) }

@@ -13,12 +13,12 @@ func search512() searchSet {
 	if !cpu.X86.HasAVX512VPOPCNTDQ || !hasVNNI() {
 		return search256()
 	}
-	return searchSet{dot: dot256, hadamard: hadamard512, dotBytes: dotBytes512, scan: scan512, above: above512, fetch: fetchLines}
+	return searchSet{dot: dot256, dotRows: dotRows256, hadamard: hadamard512, dotBytes: dotBytes512, scan: scan512, above: above512, fetch: fetchLines}
 }
 
 func search256() searchSet {
 	s := portableSearch()
-	s.dot, s.dotBytes, s.scan, s.fetch = dot256, dotBytes256, scan256, fetchLines
+	s.dot, s.dotRows, s.dotBytes, s.scan, s.fetch = dot256, dotRows256, dotBytes256, scan256, fetchLines
 	return s
 }
 
@@ -31,6 +31,42 @@ func dot256(a, b []float32) float32 {
 		sum += float32(a[i] * b[i])
 	}
 	return sum
+}
+
+// dotRowsArgs: products of fours × 4 rows, size bytes each, by number, up to
+// the last whole eight of their dimensions.
+type dotRowsArgs struct {
+	query    *float32
+	rows     *float32
+	slots    *uint32
+	fours    int
+	products *float32
+	size     int
+	end      int // bytes of those dimensions
+}
+
+func dotRows256(query, rows []float32, slots []uint32, products []float32) {
+	dims := len(query)
+	if dims < 8 {
+		dotRowsGo(query, rows, slots, products)
+		return
+	}
+	for _, slot := range slots {
+		_ = rows[int(slot)*dims:][:dims]
+	}
+	whole := len(slots) &^ 3
+	if whole > 0 {
+		p := dotRowsArgs{&query[0], &rows[0], &slots[0], whole / 4, &products[0], 4 * dims, 4 * (dims &^ 7)}
+		dotRowsAVX(&p)
+	}
+	for i, slot := range slots[whole:] {
+		products[whole+i] = dotAVX(&query[0], &rows[int(slot)*dims], dims/8)
+	}
+	for at := dims &^ 7; at < dims; at++ {
+		for i, slot := range slots {
+			products[i] += float32(query[at] * rows[int(slot)*dims+at])
+		}
+	}
 }
 
 func fetchLines(b []byte) { fetchCache(&b[0], len(b)) }
@@ -119,6 +155,9 @@ func above512(values []float32, threshold float32, indices []uint32) int {
 
 //go:noescape
 func dotAVX(a, b *float32, eights int) float32
+
+//go:noescape
+func dotRowsAVX(p *dotRowsArgs)
 
 //go:noescape
 func fetchCache(b *byte, n int)

@@ -25,6 +25,74 @@ dot:
 	VZEROUPPER
 	RET
 
+// ROW sets to to the address of the row whose number is at slots.
+#define ROW(slots, to) \
+	MOVL  slots, to; \
+	IMULQ 40(DI), to; \
+	ADDQ  8(DI), to
+
+// func dotRowsAVX(p *dotRowsArgs)
+// Four rows at a time, each as in dotAVX, while the next four are fetched.
+TEXT ·dotRowsAVX(SB), NOSPLIT, $0-8
+	MOVQ p+0(FP), DI
+	MOVQ 0(DI), DX   // query
+	MOVQ 16(DI), SI  // slots
+
+fourRows:
+	ROW(0(SI), R8)
+	ROW(4(SI), R9)
+	ROW(8(SI), R10)
+	ROW(12(SI), R11)
+	MOVQ R8, R12
+	MOVQ R9, R13
+	MOVQ R10, AX
+	MOVQ R11, CX
+	CMPQ 24(DI), $1
+	JE   last
+	ROW(16(SI), R12)
+	ROW(20(SI), R13)
+	ROW(24(SI), AX)
+	ROW(28(SI), CX)
+
+last:
+	VXORPS Y0, Y0, Y0
+	VXORPS Y1, Y1, Y1
+	VXORPS Y2, Y2, Y2
+	VXORPS Y3, Y3, Y3
+	XORQ   BX, BX
+
+eight:
+	VMOVUPS (DX)(BX*1), Y4
+	VMULPS  (R8)(BX*1), Y4, Y5
+	VMULPS  (R9)(BX*1), Y4, Y6
+	VMULPS  (R10)(BX*1), Y4, Y7
+	VMULPS  (R11)(BX*1), Y4, Y8
+	PREFETCHT0 (R12)(BX*1)
+	PREFETCHT0 (R13)(BX*1)
+	VADDPS  Y5, Y0, Y0
+	VADDPS  Y6, Y1, Y1
+	VADDPS  Y7, Y2, Y2
+	VADDPS  Y8, Y3, Y3
+	PREFETCHT0 (AX)(BX*1)
+	PREFETCHT0 (CX)(BX*1)
+	ADDQ    $32, BX
+	CMPQ    BX, 48(DI)
+	JLT     eight
+
+	VHADDPS      Y1, Y0, Y0
+	VHADDPS      Y3, Y2, Y2
+	VHADDPS      Y2, Y0, Y0
+	VEXTRACTF128 $1, Y0, X1
+	VADDPS       X1, X0, X0
+	MOVQ         32(DI), AX
+	VMOVUPS      X0, (AX)
+	ADDQ         $16, 32(DI)
+	ADDQ         $16, SI
+	DECQ         24(DI)
+	JNZ          fourRows
+	VZEROUPPER
+	RET
+
 // func fetchCache(b *byte, n int)
 TEXT ·fetchCache(SB), NOSPLIT, $0-16
 	MOVQ b+0(FP), SI

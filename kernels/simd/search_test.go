@@ -27,6 +27,30 @@ func TestDotIsTheOraclesBitForBit(t *testing.T) {
 	})
 }
 
+func TestDotRowsIsDotBitForBit(t *testing.T) {
+	everySet(t, func(t *testing.T, s *Set) {
+		rapid.Check(t, func(rt *rapid.T) {
+			dims := rapid.IntRange(1, 70).Draw(rt, "dimensions")
+			count := rapid.IntRange(0, 14).Draw(rt, "slots")
+			seed := rapid.Uint64().Draw(rt, "seed")
+			const rows = 9
+			data, query := fenced[float32](t, rows*dims), fenced[float32](t, dims)
+			copy(data, normals(seed, rows*dims))
+			copy(query, normals(seed+1, dims))
+			slots, products := fenced[uint32](t, count), fenced[float32](t, count)
+			for i := range slots {
+				slots[i] = uint32(seed>>i) % rows
+			}
+			s.DotRows(query, data, slots, products)
+			for i, slot := range slots {
+				want := ref.Dot(query, data[int(slot)*dims:][:dims])
+				require.Equal(rt, math.Float32bits(want), math.Float32bits(products[i]), "row %d", slot)
+			}
+		})
+		require.Panics(t, func() { s.DotRows(make([]float32, 8), make([]float32, 16), []uint32{2}, make([]float32, 1)) })
+	})
+}
+
 func TestHadamardIsTheOraclesBitForBit(t *testing.T) {
 	everySet(t, func(t *testing.T, s *Set) {
 		for n := 1; n <= 2048; n *= 2 {
@@ -160,6 +184,7 @@ func TestSearchKernelsDoNotAllocate(t *testing.T) {
 	x, y := normals(1, 256), normals(2, 256)
 	slots, products := []uint32{3, 1, 2}, make([]int32, 3)
 	estimates, masks, indices := make([]float32, 64), make([]uint16, 4), make([]uint32, 64)
+	first, floats := make([]uint32, 1), make([]float32, 1)
 	everySet(t, func(t *testing.T, s *Set) {
 		var q CodeQuery
 		q.Reset(values)
@@ -170,6 +195,7 @@ func TestSearchKernelsDoNotAllocate(t *testing.T) {
 			s.Above(estimates, 0, indices)
 			s.Hadamard(x, y)
 			s.Dot(x, y)
+			s.DotRows(x, y, first, floats)
 			s.Fetch(rows)
 		}))
 	})
@@ -186,6 +212,7 @@ func BenchmarkSearch(b *testing.B) {
 		slots[i] = uint32(i * 37 % 64)
 	}
 	estimates, masks, indices := make([]float32, 1024), make([]uint16, 64), make([]uint32, 1024)
+	vectors := normals(3, 64*dims)
 	var q CodeQuery
 	q.Reset(values)
 	for _, s := range Supported() {
@@ -194,6 +221,7 @@ func BenchmarkSearch(b *testing.B) {
 			"bytes-64":    func() { s.DotBytes(values, rows, slots, products) },
 			"above-1024":  func() { s.Above(estimates, 100, indices) },
 			"hadamard":    func() { s.Hadamard(x[:256], y) },
+			"rows-64":     func() { s.DotRows(x, vectors, slots, estimates) },
 			"dot":         func() { s.Dot(x, y) },
 			"query-reset": func() { q.Reset(values) },
 		} {

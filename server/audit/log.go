@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -41,7 +42,7 @@ type Options struct {
 	Log            *slog.Logger
 	Registry       *prometheus.Registry
 
-	open     opener        // nil: the operating system's files
+	disk     disk          // nil: the operating system's
 	patience time.Duration // 0: patience
 }
 
@@ -56,16 +57,16 @@ type Log struct {
 	written   prometheus.Counter
 }
 
-// entry is a record on its way; written gets the outcome, if somebody waits.
+// entry is a record on its way.
 type entry struct {
-	record  Record
-	written chan error // holds one; nil: nobody waits
+	record Record
+	waiter *waiter // nil: nobody waits
 }
 
 // Open opens the log in its directory, and goes on where it ended. Close it.
 func Open(o Options) (*Log, error) {
-	if o.open == nil {
-		o.open = openFile
+	if o.disk == nil {
+		o.disk = system{}
 	}
 	o.patience = cmp.Or(o.patience, patience)
 	f, err := openFiles(o)
@@ -123,17 +124,22 @@ func (l *Log) Search(ctx context.Context, r Record) error {
 
 func (l *Log) record(ctx context.Context, r Record, wait bool, mode string) error {
 	r.Time = time.Now().UTC()
-	err := l.offer(ctx, r, wait)
+	e := entry{record: r}
+	if wait {
+		ends := r.Stage == End && r.Action != Search // of what is done already
+		e.waiter = &waiter{outcome: make(chan error, 1), refuses: mode == Refuse && !ends}
+	}
+	err := l.offer(ctx, e)
 	if mode != Refuse && errors.Is(err, ErrUnwritten) {
 		return nil
 	}
 	return err
 }
 
-func (l *Log) offer(ctx context.Context, r Record, wait bool) error {
-	if !wait {
+func (l *Log) offer(ctx context.Context, e entry) error {
+	if e.waiter == nil {
 		select {
-		case l.queue <- entry{record: r}:
+		case l.queue <- e:
 			return nil
 		default:
 			return l.lose(1, errors.New("its queue is full"))
@@ -141,10 +147,9 @@ func (l *Log) offer(ctx context.Context, r Record, wait bool) error {
 	}
 	late, cancel := context.WithTimeout(context.WithoutCancel(ctx), l.options.patience)
 	defer cancel()
-	e := entry{r, make(chan error, 1)}
 	select {
 	case l.queue <- e:
-		return l.await(late, e)
+		return l.await(late, e.waiter)
 	case <-l.done:
 		return l.lose(1, errors.New("it is closed"))
 	case <-late.Done():
@@ -156,24 +161,27 @@ func (l *Log) offer(ctx context.Context, r Record, wait bool) error {
 
 // await returns the outcome of a queued entry. That its action was cancelled
 // meanwhile is no reason to go: the record is on its way.
-func (l *Log) await(late context.Context, e entry) error {
+func (l *Log) await(late context.Context, w *waiter) error {
 	select {
-	case err := <-e.written:
+	case err := <-w.outcome:
 		return err
 	case <-l.done:
-		return l.leftOver(e)
+		return l.leave(w, errors.New("it is closed"))
 	case <-late.Done():
-		return fmt.Errorf("%w in time: %w", ErrUnwritten, late.Err())
+		return l.leave(w, late.Err())
 	}
 }
 
-// leftOver is the outcome of an entry after the writer's end.
-func (l *Log) leftOver(e entry) error {
-	select {
-	case err := <-e.written:
-		return err
+// leave is the outcome of an entry for which nobody waits any longer. One that
+// the writer has not taken is never written.
+func (l *Log) leave(w *waiter, reason error) error {
+	switch w.leave() {
+	case queuing:
+		return l.lose(1, reason)
+	case taken:
+		return fmt.Errorf("%w in time: %w", ErrUnwritten, reason)
 	default:
-		return l.lose(1, errors.New("it is closed"))
+		return <-w.outcome
 	}
 }
 
@@ -232,25 +240,41 @@ func (l *Log) gather(first entry) []entry {
 	return batch
 }
 
+// write writes those of a batch that somebody still wants. What was refused
+// meanwhile and is in the log all the same is said to be refused there.
 func (l *Log) write(f *files, batch []entry) {
+	batch = slices.DeleteFunc(batch, func(e entry) bool { return e.waiter != nil && !e.waiter.take() })
+	if refused := l.put(f, batch); len(refused) > 0 {
+		l.put(f, refused)
+	}
+}
+
+// put returns the ends of the entries that are in the log and whose actions
+// are refused.
+func (l *Log) put(f *files, batch []entry) (refused []entry) {
+	if len(batch) == 0 {
+		return nil
+	}
 	lost := l.lost.Swap(0)
 	text, waiting := l.encode(f.sequence, lost, batch)
-	err := f.append(text, f.sequence+uint64(len(batch)))
+	written, err := f.append(text, len(batch))
+	if written == 0 {
+		l.lost.Add(lost)
+	}
+	l.written.Add(float64(written))
 	if err == nil && waiting && l.options.Sync == 0 {
 		err = f.sync()
 	}
 	if err != nil {
-		l.lost.Add(lost)
-		err = l.lose(len(batch), err)
-		l.options.Log.Error("writing the audit log", "records", len(batch), "error", err)
-	} else {
-		l.written.Add(float64(len(batch)))
+		err = l.lose(len(batch)-written, err)
+		l.options.Log.Error("writing the audit log", "records", len(batch), "written", written, "error", err)
 	}
-	for _, e := range batch {
-		if e.written != nil {
-			e.written <- err
+	for i, e := range batch {
+		if e.waiter != nil && e.waiter.refused(err) && i < written {
+			refused = append(refused, entry{record: e.record.refusal()})
 		}
 	}
+	return refused
 }
 
 // encode makes the lines of a batch, the first of which tells of what was lost.
@@ -265,7 +289,7 @@ func (l *Log) encode(sequence, lost uint64, batch []entry) (text []byte, waiting
 			panic(err)
 		}
 		text = append(append(text, line...), '\n')
-		waiting = waiting || e.written != nil
+		waiting = waiting || e.waiter != nil
 	}
 	return text, waiting
 }

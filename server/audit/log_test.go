@@ -7,10 +7,10 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -132,44 +132,53 @@ func TestRotation(t *testing.T) {
 	}
 }
 
-// faulty is a file that fails, or waits, as told, and keeps what is done to it.
+// faulty is a disk that fails, or waits, as told, and keeps what is done to files.
 type faulty struct {
-	mu      sync.Mutex
-	bytes   bytes.Buffer
-	calls   []string
-	err     error
-	partial int           // bytes that a failing write takes
-	gate    chan struct{} // nil: open
-	entered chan struct{} // gets one when a write waits
+	system
+	mu       sync.Mutex
+	dir      string
+	calls    []string
+	err      error
+	partial  int           // bytes that a failing write takes
+	unsynced error         // of every sync
+	gate     chan struct{} // nil: open
+	entered  chan struct{} // gets one when a write waits
 }
 
-func (f *faulty) Write(p []byte) (int, error) {
-	f.mu.Lock()
-	gate := f.gate
-	f.mu.Unlock()
+func (f *faulty) Append(path string) (file, error) {
+	opened, err := f.system.Append(path)
+	return &faultyFile{opened, f}, err
+}
+
+type faultyFile struct {
+	file
+	disk *faulty
+}
+
+func (f *faultyFile) Write(p []byte) (int, error) {
+	f.disk.mu.Lock()
+	gate := f.disk.gate
+	f.disk.mu.Unlock()
 	if gate != nil {
-		f.entered <- struct{}{}
+		f.disk.entered <- struct{}{}
 		<-gate
 	}
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.calls = append(f.calls, "write")
-	if f.err != nil {
-		n := min(f.partial, len(p))
-		f.bytes.Write(p[:n])
-		return n, f.err
+	f.disk.mu.Lock()
+	defer f.disk.mu.Unlock()
+	f.disk.calls = append(f.disk.calls, "write")
+	if f.disk.err != nil {
+		n, err := f.file.Write(p[:min(f.disk.partial, len(p))])
+		return n, errors.Join(f.disk.err, err)
 	}
-	return f.bytes.Write(p)
+	return f.file.Write(p)
 }
 
-func (f *faulty) Sync() error {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.calls = append(f.calls, "sync")
-	return nil
+func (f *faultyFile) Sync() error {
+	f.disk.mu.Lock()
+	defer f.disk.mu.Unlock()
+	f.disk.calls = append(f.disk.calls, "sync")
+	return f.disk.unsynced
 }
-
-func (f *faulty) Close() error { return nil }
 
 func (f *faulty) set(change func()) {
 	f.mu.Lock()
@@ -177,14 +186,8 @@ func (f *faulty) set(change func()) {
 	change()
 }
 
-func (f *faulty) lines() []string {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	return strings.Split(strings.TrimSuffix(f.bytes.String(), "\n"), "\n")
-}
-
 func (o Options) on(f *faulty) Options {
-	o.open = func(string) (file, error) { return f, nil }
+	f.dir, o.disk = o.Directory, f
 	return o
 }
 
@@ -221,41 +224,60 @@ func TestWhatCannotBeWrittenIsRefusedOrCounted(t *testing.T) {
 		do(t, l, "c")
 		do(t, l, "d")
 		l.Close()
-		lines := f.lines()
-		var c, d Record
-		require.NoError(t, json.Unmarshal([]byte(lines[len(lines)-2]), &c))
-		require.NoError(t, json.Unmarshal([]byte(lines[len(lines)-1]), &d))
+		all, _ := records(t, o.Directory)
+		c, d := all[len(all)-2], all[len(all)-1]
 		require.Equal(t, []any{"c", uint64(2), "d", uint64(0)}, []any{c.Document, c.Lost, d.Document, d.Lost})
 		require.Equal(t, []uint64{2, 3}, []uint64{c.Sequence, d.Sequence})
 		require.Equal(t, 3.0, count(t, l.written))
 	}
 }
 
-// A disk that hangs keeps nobody for ever.
+// A disk that hangs keeps nobody for ever. What nobody waits for any longer is
+// not written; what was being written then is followed by its refusal.
 func TestNobodyWaitsForEver(t *testing.T) {
 	f, o := &faulty{gate: make(chan struct{}), entered: make(chan struct{}, 1)}, options(t)
 	o.patience = time.Millisecond
 	l := open(t, o.on(f))
 	refused := make(chan error)
-	go func() { refused <- l.step(t.Context(), Record{Document: "a"}) }()
+	go func() { refused <- l.step(t.Context(), Record{Stage: Begin, Document: "a"}) }()
 	<-f.entered
-	for range queued + 7 {
+	require.ErrorIs(t, <-refused, ErrUnwritten)
+	require.ErrorIs(t, l.step(t.Context(), Record{Stage: Begin, Document: "given up"}), ErrUnwritten)
+	for range queued - 1 + 7 {
 		require.NoError(t, l.Search(t.Context(), Record{Action: Search}))
 	}
-	require.Equal(t, 7.0, count(t, l.unwritten))
-	require.ErrorIs(t, <-refused, ErrUnwritten)
+	require.Equal(t, 8.0, count(t, l.unwritten))
 	gone, cancel := context.WithCancel(t.Context())
 	cancel()
 	l.options.patience = time.Hour
 	require.ErrorIs(t, l.step(gone, Record{Document: "b"}), context.Canceled)
-	require.Equal(t, 7.0, count(t, l.unwritten), "a client that hangs up is no failure of the log")
+	require.Equal(t, 8.0, count(t, l.unwritten), "a client that hangs up is no failure of the log")
 	gate := f.gate
 	f.set(func() { f.gate = nil })
 	close(gate)
 	do(t, l, "z")
 	l.Close()
-	require.Len(t, f.lines(), 1+queued+1)
-	require.Contains(t, strings.Join(f.lines(), ""), `"lost":7`)
+	all, _ := records(t, o.Directory)
+	require.Len(t, all, 1+1+queued-1+1)
+	require.Equal(t, []any{"a", Begin, 0, "a", End, 503}, []any{all[0].Document, all[0].Stage, all[0].Status, all[1].Document, all[1].Stage, all[1].Status})
+	require.NotContains(t, documents(all), "given up")
+	require.EqualValues(t, 8, all[1].Lost+all[2].Lost)
+}
+
+// What is in the log and may not last is refused, and the log says so.
+func TestARefusalIsInTheLog(t *testing.T) {
+	f, o := &faulty{}, options(t)
+	o.Sync = 0
+	l := open(t, o.on(f))
+	f.set(func() { f.unsynced = errFull })
+	require.ErrorIs(t, l.step(t.Context(), Record{Stage: Begin, Action: WriteDocument, Document: "a"}), ErrUnwritten)
+	require.ErrorIs(t, l.step(t.Context(), Record{Stage: End, Action: WriteDocument, Document: "done", Status: 200}), ErrUnwritten)
+	f.set(func() { f.unsynced = nil })
+	l.Close()
+	all, _ := records(t, o.Directory)
+	require.Len(t, all, 3)
+	require.Equal(t, []any{"a", End, 503}, []any{all[1].Document, all[1].Stage, all[1].Status})
+	require.Equal(t, []any{"done", 200}, []any{all[2].Document, all[2].Status}, "what is done is not refused")
 }
 
 func TestSync(t *testing.T) {
@@ -349,4 +371,127 @@ func TestAdministrativeActions(t *testing.T) {
 	}, got)
 	err := l.Administrative(t.Context(), Record{}, statusOf, func() (uint64, error) { t.Error("it is done"); return 0, nil })
 	require.ErrorIs(t, err, ErrUnwritten)
+}
+
+// failing is a disk of which any operation may fail: before it is done, half
+// done, or done.
+type failing struct {
+	system
+	random *rand.Rand
+	healed bool
+}
+
+func (f *failing) fails() bool { return !f.healed && f.random.IntN(6) == 0 }
+
+func (f *failing) try(do func() error) error {
+	if f.fails() {
+		if f.random.IntN(2) == 0 {
+			return errors.Join(errFull, do())
+		}
+		return errFull
+	}
+	return do()
+}
+
+func (f *failing) Append(path string) (opened file, err error) {
+	if f.fails() {
+		return nil, errFull
+	}
+	opened, err = f.system.Append(path)
+	return &failingFile{opened, f}, err
+}
+
+func (f *failing) Rename(from, to string) error {
+	return f.try(func() error { return f.system.Rename(from, to) })
+}
+
+func (f *failing) SyncDir(path string) error {
+	return f.try(func() error { return f.system.SyncDir(path) })
+}
+
+type failingFile struct {
+	file
+	disk *failing
+}
+
+func (f *failingFile) Write(p []byte) (int, error) {
+	if !f.disk.fails() {
+		return f.file.Write(p)
+	}
+	n, err := f.file.Write(p[:f.disk.random.IntN(len(p)+1)])
+	if f.disk.random.IntN(3) == 0 {
+		n = 0 // it does not know better
+	}
+	return n, errors.Join(errFull, err)
+}
+
+func (f *failingFile) Sync() error  { return f.disk.try(f.file.Sync) }
+func (f *failingFile) Close() error { return f.disk.try(f.file.Close) }
+
+// Whatever fails, numbers follow each other, no file is overwritten, and what
+// was acknowledged is there once.
+func TestAFailingDisk(t *testing.T) {
+	seed := rand.Uint64()
+	for run := range uint64(40) {
+		random := rand.New(rand.NewPCG(seed, run))
+		disk, o := &failing{random: random}, options(t)
+		o.FileBytes, o.disk = int64(200+random.IntN(1000)), disk
+		if random.IntN(2) == 0 {
+			o.Sync = 0
+		}
+		acked := failingRun(t, disk, o)
+		all, _ := records(t, o.Directory)
+		times := map[string]int{}
+		for i, r := range all {
+			require.EqualValues(t, i+1, r.Sequence, "seed %d, run %d", seed, run)
+			if r.Stage == Begin {
+				times[r.Document]++
+			}
+		}
+		for _, document := range acked {
+			require.Equal(t, 1, times[document], "%s, seed %d, run %d", document, seed, run)
+		}
+	}
+}
+
+// failingRun writes, in batches, through restarts, and returns what was acknowledged.
+func failingRun(t *testing.T, disk *failing, o Options) (acked []string) {
+	t.Helper()
+	for restart := range 4 {
+		o.Registry = prometheus.NewRegistry()
+		disk.healed = restart == 3
+		l, err := Open(o)
+		if err != nil {
+			require.ErrorIs(t, err, errFull)
+			continue
+		}
+		for batch := range 20 {
+			acked = append(acked, together(t, l, fmt.Sprint(restart, ".", batch))...)
+		}
+		l.Close()
+	}
+	return acked
+}
+
+// together writes a few records at a time, and returns which were acknowledged.
+func together(t *testing.T, l *Log, name string) (acked []string) {
+	var mu sync.Mutex
+	var writing sync.WaitGroup
+	for i := range 4 {
+		document := fmt.Sprint(name, ".", i)
+		writing.Go(func() {
+			err := l.step(t.Context(), Record{Stage: Begin, Action: WriteDocument, Document: document})
+			if err != nil {
+				if !errors.Is(err, errFull) {
+					t.Errorf("%s: %v", document, err)
+				}
+				return
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			acked = append(acked, document)
+		})
+	}
+	writing.Wait()
+	return acked
 }

@@ -4,6 +4,7 @@ package audit
 
 import (
 	"encoding/hex"
+	"net/http"
 	"time"
 
 	"sluice/filter"
@@ -17,6 +18,8 @@ const (
 	ChangeAccess     = "access.change"
 	PreviewAccess    = "access.preview"
 	ExplainAccess    = "access.explain"
+	Reindex          = "collection.reindex" // Document: which change
+	SetQueries       = "queries.set"
 	LoadPolicies     = "policies.load"
 	TakeSnapshot     = "snapshot.take"
 	Search           = "search"
@@ -48,6 +51,14 @@ type Record struct {
 	Plan       string    `json:"plan,omitempty"`
 	Counts     *Counts   `json:"counts,omitempty"`
 	Lost       uint64    `json:"lost,omitempty"` // records before this one that could not be written
+}
+
+// refusal is the record of what was refused although it has a record, which
+// came too late or may not last.
+func (r Record) refusal() Record {
+	r.Stage, r.Status = End, http.StatusServiceUnavailable
+	r.Epoch, r.Plan, r.Counts, r.Lost = 0, "", nil, 0
+	return r
 }
 
 // Counts are those of a search.

@@ -78,8 +78,10 @@ func TestErrors(t *testing.T) {
 		"jwt keys":             {"auth: {jwt: {issuer: i, audience: a}}", "one of keys, jwks_file and jwks_url"},
 		"jwt algorithm":        {"auth: {jwt: {issuer: i, audience: a, keys: [{id: k, algorithm: none, file: f}]}}", `"none" is not one of`},
 		"jwks url":             {"auth: {jwt: {issuer: i, audience: a, jwks_url: 'file:///etc/passwd'}}", "not an http(s) URL"},
-		"device":               {key + "device: tpu\n", `device: "tpu" is not one of cpu, gorgonia`},
+		"device":               {key + "device: tpu\n", `device: "tpu" is not one of auto, cpu, cuda, cuda:0,1, gorgonia`},
 		"precision":            {key + "precision: f64\n", "precision"},
+		"device's list":        {key + "device: cuda:0,x\n", `device: "0,x" is no list of devices`},
+		"device without list":  {key + "device: cpu:0\n", `device: "cpu:0" is not one of`},
 		"device's precision":   {key + "device: gorgonia\nprecision: int8\n", `"int8" is not one of auto, f32, with device gorgonia`},
 		"milvus address":       {key + "milvus: [localhost]\n", `milvus[0]: "localhost" is not host:port`},
 		"milvus twice":         {key + "milvus: ['a:1', 'b:1', 'a:1']\n", "milvus[2]: a:1 is named twice"},
@@ -95,7 +97,7 @@ func TestErrors(t *testing.T) {
 }
 
 func TestDevices(t *testing.T) {
-	for _, text := range []string{"", "device: cpu\nprecision: int8\n", "device: gorgonia\n", "device: gorgonia\nprecision: f32\n"} {
+	for _, text := range []string{"", "device: cpu\nprecision: int8\n", "device: gorgonia\n", "device: gorgonia\nprecision: f32\n", "device: auto\n", "device: cuda\n", "device: cuda:1,0\nprecision: bf16\n"} {
 		_, err := Load(write(t, key+text), nil, false)
 		require.NoError(t, err, text)
 	}

@@ -8,6 +8,8 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+
+	"sluice/gpu/cuda"
 )
 
 var roles = []string{"read", "write", "admin"}
@@ -41,6 +43,7 @@ func (c Config) Validate() error {
 		c.Auth.validate(c.Demo.Enabled),
 		c.Demo.validate(),
 		c.Audit.validate(),
+		c.Planner.validate(),
 		oneOf("log.level", c.Log.Level, "debug", "info", "warn", "error"),
 		oneOf("log.format", c.Log.Format, "text", "json"),
 	)
@@ -54,10 +57,18 @@ func (c Config) validateAdmin() error {
 }
 
 func (c Config) validateDevice() error {
-	precisions := map[string][]string{"cpu": {"auto", "f32", "bf16", "int8"}, "gorgonia": {"auto", "f32"}}
-	allowed, known := precisions[c.Device]
-	if !known {
-		return oneOf("device", c.Device, "cpu", "gorgonia")
+	precisions := map[string][]string{
+		"auto": {"auto", "bf16"}, "cpu": {"auto", "f32", "bf16", "int8"}, "cuda": {"auto", "bf16"}, "gorgonia": {"auto", "f32"},
+	}
+	kind, list, some := strings.Cut(c.Device, ":")
+	allowed, known := precisions[kind]
+	if !known || some && kind != "cuda" {
+		return oneOf("device", c.Device, "auto", "cpu", "cuda", "cuda:0,1", "gorgonia")
+	}
+	if some {
+		if _, err := cuda.ParseOrdinals(list); err != nil {
+			return fmt.Errorf("device: %w", err)
+		}
 	}
 	if err := oneOf("precision", c.Precision, allowed...); err != nil {
 		return fmt.Errorf("%w, with device %s", err, c.Device)
@@ -95,6 +106,13 @@ func oneOf(name, value string, allowed ...string) error {
 		return fmt.Errorf("%s: %q is not one of %s", name, value, strings.Join(allowed, ", "))
 	}
 	return nil
+}
+
+func (p *Planner) validate() error {
+	if p == nil {
+		return nil
+	}
+	return errors.Join(required("planner.url", p.URL), required("planner.model", p.Model))
 }
 
 func (a Audit) validate() error {

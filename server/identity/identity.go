@@ -6,6 +6,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -133,20 +135,26 @@ func (a *Authenticator) Authenticate(ctx context.Context, c Credentials) (Identi
 	}
 }
 
+// ErrAmbiguous: the configuration gives a subject different groups or attributes.
+var ErrAmbiguous = errors.New("the configuration knows the subject with different groups or attributes: say which")
+
 // Configured returns the principal of the tenant that the configuration knows
-// under the subject: the holder of an API key, or a demo principal.
-func (a *Authenticator) Configured(tenant, subject string) (filter.Principal, bool) {
+// under the subject: the holder of API keys, or demo principals.
+func (a *Authenticator) Configured(tenant, subject string) (p filter.Principal, known bool, err error) {
+	all := slices.Collect(maps.Values(a.demo))
 	for _, k := range a.keys {
-		if p := k.id.Principal; p.Tenant == tenant && p.Subject == subject {
-			return p, true
+		all = append(all, k.id)
+	}
+	for _, id := range all {
+		switch q := id.Principal; {
+		case q.Tenant != tenant || q.Subject != subject:
+		case !known:
+			p, known = q, true
+		case q.Digest() != p.Digest():
+			return filter.Principal{}, false, ErrAmbiguous
 		}
 	}
-	for _, id := range a.demo {
-		if p := id.Principal; p.Tenant == tenant && p.Subject == subject {
-			return p, true
-		}
-	}
-	return filter.Principal{}, false
+	return p, known, nil
 }
 
 // PrincipalOf checks what somebody says of a principal, as a configuration is checked.

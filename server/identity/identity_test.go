@@ -408,3 +408,24 @@ func TestKeysArePinned(t *testing.T) {
 	}
 	require.False(t, verifies("a string", "HS256"))
 }
+
+// Keys of one subject are one principal, or the subject alone does not say which.
+func TestASubjectOfSeveralKeys(t *testing.T) {
+	key := func(name, subject string, groups ...string) config.APIKey {
+		_, hash := NewKey()
+		return config.APIKey{Name: name, Hash: hash, Principal: config.Principal{Tenant: "acme", Subject: subject, Groups: groups, Roles: []string{name}}}
+	}
+	a, err := New(t.Context(), config.Auth{APIKeys: []config.APIKey{
+		key("read", "ann", "hr", "it"), key("write", "ann", "it", "hr"), key("read", "bob", "hr"), key("write", "bob"),
+	}}, config.Demo{})
+	require.NoError(t, err)
+	p, known, err := a.Configured("acme", "ann")
+	require.NoError(t, err)
+	require.True(t, known)
+	require.ElementsMatch(t, []string{"hr", "it"}, p.Groups)
+	_, _, err = a.Configured("acme", "bob")
+	require.ErrorIs(t, err, ErrAmbiguous)
+	_, known, err = a.Configured("globex", "bob")
+	require.NoError(t, err)
+	require.False(t, known)
+}

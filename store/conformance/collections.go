@@ -57,7 +57,7 @@ func testSettings(t *testing.T, f *fixture) {
 	possible := map[string]store.Settings{
 		"none": {}, "one bit": {Analyzer: "english", CodeBits: 1}, "eight": {CodeBits: 8},
 		"dense": {Own: store.Own{Dense: store.MaxDenseDimensions}}, "multi": {CodeBits: 8, Own: store.Own{Multi: store.MaxMultiDimensions}},
-		"both": {Analyzer: "cjk", CodeBits: 1, Own: store.Own{Dense: 1, Multi: 1}},
+		"both": {Analyzer: "cjk", CodeBits: 1, Own: store.Own{Dense: 1, Multi: 1}}, "chunker": {CodeBits: 1, Chunker: "structure/1"},
 	}
 	for name, settings := range possible {
 		_, _, err := f.CreateCollection(f.ctx, "acme", name, settings)
@@ -78,6 +78,7 @@ func testSettings(t *testing.T, f *fixture) {
 		"too many dimensions": {Own: store.Own{Dense: store.MaxDenseDimensions + 1}}, "negative dimensions": {Own: store.Own{Dense: -1}},
 		"too many of tokens":      {CodeBits: 1, Own: store.Own{Multi: store.MaxMultiDimensions + 1}},
 		"negative of tokens":      {CodeBits: 1, Own: store.Own{Multi: -1}},
+		"chunker of own vectors":  {Chunker: "structure/1", Own: store.Own{Dense: 4}},
 		"tokens without codes":    {Own: store.Own{Dense: 4, Multi: 4}},
 		"codes without any token": {CodeBits: 8, Own: store.Own{Dense: 4}},
 	} {

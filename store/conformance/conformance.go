@@ -7,6 +7,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -57,6 +58,10 @@ func Run(t *testing.T, home Home) {
 		"close ends waits":    testCloseEndsWaits,
 		"reopen":              testReopen,
 		"consistent contents": testConsistentContents,
+		"generations":         testGenerations,
+		"generations refused": testGenerationsRefused,
+		"queries":             testQueries,
+		"embeddings":          testEmbeddings,
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -67,6 +72,7 @@ func Run(t *testing.T, home Home) {
 		})
 	}
 	t.Run("model", func(t *testing.T) { testModel(t, home) })
+	t.Run("generations model", func(t *testing.T) { testGenerationsModel(t, home) })
 }
 
 // testingT is what *testing.T and *rapid.T share.
@@ -180,7 +186,7 @@ func version(key, text string, n int) store.Version {
 	}
 	for i := range n {
 		start, end := i*len(text)/n, (i+1)*len(text)/n
-		v.Chunks = append(v.Chunks, chunk.Chunk{Start: start, End: end, Headings: []string{"top", fmt.Sprint(i)}})
+		v.Chunks = append(v.Chunks, chunk.Chunk{Start: start, End: end, Headings: []string{"top", fmt.Sprint(i)}, Index: strings.Repeat("i", i%2)})
 		v.Vectors = append(v.Vectors, float32(start), float32(end), float32(i)+0.5)
 		v.Codes = append(v.Codes, fmt.Appendf(nil, "codes of %x %d", v.Identity[:4], i))
 	}

@@ -260,7 +260,10 @@ func (m *model) compare(t *rapid.T) {
 	m.f.t = t
 	collections, err := m.f.Collections(m.f.ctx)
 	require.NoError(t, err)
-	require.True(t, slices.Equal(m.collections, collections))
+	equal(t, len(m.collections), len(collections))
+	for i, c := range m.collections {
+		equal(t, c, collections[i])
+	}
 	require.EqualValues(t, m.trimmed+uint64(len(m.feed)), m.f.epoch())
 	require.True(t, slices.Equal(m.feed, m.f.changes(m.trimmed)))
 	p, err := m.f.Policies(m.f.ctx)

@@ -16,7 +16,7 @@ import (
 // Check verifies every value's checksum and every cross reference.
 func (s *Store) Check(ctx context.Context, report func(store.Fault)) error {
 	return s.view(ctx, func(r pebble.Reader) error {
-		c := &checker{ctx: ctx, store: s, r: r, sink: report, counters: map[uint32]counters{}}
+		c := &checker{ctx: ctx, store: s, r: r, sink: report, counters: map[uint32]counters{}, collections: map[uint32]uint32{}}
 		c.checkMeta()
 		c.checkTags()
 		c.each(tagCollection, c.checkCollection)
@@ -27,6 +27,10 @@ func (s *Store) Check(ctx context.Context, report func(store.Fault)) error {
 		c.each(tagDocument, c.checkDocument)
 		c.each(tagContent, c.checkPart)
 		c.each(tagVectors, c.checkPart)
+		c.each(tagParsed, c.checkPart)
+		c.each(tagGeneration, c.checkOfCollection)
+		c.each(tagQueries, c.checkOfCollection)
+		c.each(tagEmbedding, c.checkEmbedding)
 		c.each(tagCodes, c.checkCodes)
 		c.checkFeed()
 		c.check("policies", func() error { _, err := readPolicies(r); return err })
@@ -37,13 +41,14 @@ func (s *Store) Check(ctx context.Context, report func(store.Fault)) error {
 
 // checker is one run of Check over one state of the store.
 type checker struct {
-	ctx      context.Context
-	store    *Store
-	r        pebble.Reader
-	sink     func(store.Fault)
-	meta     meta
-	counters map[uint32]counters // of every collection
-	rows     []rowRange
+	ctx         context.Context
+	store       *Store
+	r           pebble.Reader
+	sink        func(store.Fault)
+	meta        meta
+	counters    map[uint32]counters // of every generation and collection
+	collections map[uint32]uint32   // of every generation
+	rows        []rowRange
 }
 
 type rowRange struct {
@@ -89,6 +94,8 @@ func where(key []byte) string {
 		return fmt.Sprintf("collection %d document %d content", collection, ordinal)
 	case err == nil && key[0] == tagVectors:
 		return fmt.Sprintf("collection %d document %d vectors", collection, ordinal)
+	case err == nil && key[0] == tagParsed:
+		return fmt.Sprintf("collection %d document %d parsed", collection, ordinal)
 	case err == nil && key[0] == tagCodes:
 		return fmt.Sprintf("collection %d row %d token codes", collection, ordinal)
 	case err == nil && key[0] == tagFeed:
@@ -112,7 +119,7 @@ func (c *checker) checkMeta() {
 
 // checkTags reports keys that the format does not have.
 func (c *checker) checkTags() {
-	families := []byte{tagCollection, tagDocument, tagFeed, tagCounters, tagName, tagRecord, tagContent, tagVectors, tagCodes}
+	families := []byte{tagCollection, tagDocument, tagFeed, tagCounters, tagName, tagRecord, tagContent, tagVectors, tagCodes, tagParsed, tagGeneration, tagQueries, tagEmbedding}
 	singles := [][]byte{metaKey(), policiesKey()}
 	c.check("all keys", func() error {
 		it, err := c.r.NewIterWithContext(c.ctx, nil)
@@ -146,9 +153,48 @@ func (c *checker) checkCollection(it *pebble.Iterator) error {
 	if err == nil && id != collection.ID {
 		err = fmt.Errorf("its name leads to collection %d", id)
 	}
-	n, countersErr := readCounters(c.r, collection.ID)
-	c.counters[collection.ID] = n
-	return errors.Join(err, countersErr)
+	var damaged error
+	if collection.Generations, damaged = readGenerations(c.r, collection.ID); damaged != nil {
+		err = errors.Join(err, damaged)
+	}
+	for _, g := range append(collection.Live(), store.Generation{ID: collection.ID}) {
+		err = errors.Join(err, c.checkGeneration(collection.ID, g.ID))
+	}
+	return err
+}
+
+// checkGeneration notes whose generation it is.
+func (c *checker) checkGeneration(collection, id uint32) error {
+	if whose, known := c.collections[id]; known && whose != collection {
+		return fmt.Errorf("generation %d is also of collection %d", id, whose)
+	}
+	n, err := readCounters(c.r, id)
+	c.counters[id], c.collections[id] = n, collection
+	if id > c.meta.lastCollection {
+		err = errors.Join(err, fmt.Errorf("generation %d is beyond the last number given, %d", id, c.meta.lastCollection))
+	}
+	return err
+}
+
+// checkOfCollection reports what belongs to no collection.
+func (c *checker) checkOfCollection(it *pebble.Iterator) error {
+	for id, collection := range c.collections {
+		if id == collection && bytes.Equal(it.Key()[1:], collectionKey(id)[1:]) {
+			_, err := bodyAt(it)
+			return err
+		}
+	}
+	return errors.New("there is no collection for it")
+}
+
+func (c *checker) checkEmbedding(it *pebble.Iterator) error {
+	body, err := bodyAt(it)
+	if err != nil {
+		return err
+	}
+	d := decoder{body: body}
+	d.time()
+	return d.err
 }
 
 func (c *checker) checkName(it *pebble.Iterator) error {
@@ -192,7 +238,16 @@ func (c *checker) checkRecord(it *pebble.Iterator) error {
 		c.checkLastChange(r),
 		c.store.readContent(c.r, &content, true),
 		c.checkCoded(r),
+		c.checkParsed(r),
 	)
+}
+
+func (c *checker) checkParsed(r store.Record) error {
+	_, err := getValue(c.r, ordinalKey(tagParsed, r.Collection, r.Ordinal), c.store.codec.inflate)
+	if errors.Is(err, store.ErrNotFound) {
+		return nil
+	}
+	return err
 }
 
 // checkCoded looks for the token codes of every row that should have them.
@@ -217,8 +272,8 @@ func (c *checker) checkNumbers(r store.Record) error {
 		return errors.New("its collection does not exist")
 	}
 	var err error
-	if uint64(r.Ordinal) >= n.ordinal {
-		err = errors.Join(err, fmt.Errorf("the next free ordinal is %d", n.ordinal))
+	if free := c.counters[c.collections[r.Collection]].ordinal; uint64(r.Ordinal) >= free {
+		err = errors.Join(err, fmt.Errorf("the next free ordinal is %d", free))
 	}
 	if end := uint64(r.FirstRow) + uint64(r.Rows); end > n.row {
 		err = errors.Join(err, fmt.Errorf("its rows end at %d, the next free row is %d", end, n.row))
@@ -250,7 +305,7 @@ func (c *checker) checkLastChange(r store.Record) error {
 	if err != nil {
 		return fmt.Errorf("its change in epoch %d: %w", r.Epoch, err)
 	}
-	if want := (store.Change{Epoch: r.Epoch, Kind: store.DocumentChanged, Collection: r.Collection, Ordinal: r.Ordinal}); change != want {
+	if want := (store.Change{Epoch: r.Epoch, Kind: store.DocumentChanged, Collection: c.collections[r.Collection], Ordinal: r.Ordinal}); change != want {
 		return fmt.Errorf("the change in epoch %d is another one: %+v", r.Epoch, change)
 	}
 	return nil
@@ -349,7 +404,7 @@ func (c *checker) checkChange(change store.Change) error {
 	switch change.Kind {
 	case store.PoliciesChanged:
 		return nil
-	case store.CollectionCreated:
+	case store.CollectionCreated, store.GenerationsChanged:
 		if !ok {
 			return fmt.Errorf("collection %d does not exist", change.Collection)
 		}

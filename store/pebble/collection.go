@@ -12,9 +12,13 @@ import (
 )
 
 func readCollection(r pebble.Reader, id uint32) (store.Collection, error) {
-	return getValue(r, collectionKey(id), func(body []byte) (store.Collection, error) {
+	c, err := getValue(r, collectionKey(id), func(body []byte) (store.Collection, error) {
 		return decodeCollection(id, body)
 	})
+	if err == nil {
+		c.Generations, err = readGenerations(r, id)
+	}
+	return c, err
 }
 
 func findCollection(r pebble.Reader, tenant, name string) (store.Collection, error) {
@@ -49,6 +53,9 @@ func (s *Store) Collections(ctx context.Context) (all []store.Collection, err er
 		for it.First(); it.Valid(); it.Next() {
 			c, err := collectionAt(it)
 			if err != nil {
+				return err
+			}
+			if c.Generations, err = readGenerations(r, c.ID); err != nil {
 				return err
 			}
 			all = append(all, c)

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/cockroachdb/pebble/v2"
 
@@ -31,11 +32,11 @@ type state struct {
 
 // txn is the batch of one write with the counters as they are after it.
 type txn struct {
-	store      *Store
-	batch      *pebble.Batch
-	meta       meta
-	collection uint32 // whose counters change; 0: none
-	counters   counters
+	store   *Store
+	batch   *pebble.Batch
+	meta    meta
+	used    map[uint32]*counters // of the generations that the write looked at
+	dropped []uint32             // generations that it removes
 }
 
 // submit has a write planned and applied, and returns when it is durable, or,
@@ -70,7 +71,7 @@ func (s *Store) submit(ctx context.Context, plan func(*txn) error) error {
 func (s *Store) commitWrites() {
 	defer close(s.applied)
 	for w := range s.writes {
-		w.txn = &txn{store: s, batch: s.db.NewBatch(), meta: s.state.meta}
+		w.txn = &txn{store: s, batch: s.db.NewBatch(), meta: s.state.meta, used: map[uint32]*counters{}}
 		if w.err = w.ctx.Err(); w.err == nil {
 			w.err = w.plan(w.txn)
 		}
@@ -87,8 +88,11 @@ func (s *Store) apply(t *txn) {
 		s.guard.fail(err)
 	}
 	s.state.meta = t.meta
-	if t.collection != 0 {
-		s.state.counters[t.collection] = t.counters
+	for id, c := range t.used {
+		s.state.counters[id] = *c
+	}
+	for _, id := range t.dropped {
+		delete(s.state.counters, id)
 	}
 }
 
@@ -118,15 +122,34 @@ func (t *txn) change(kind store.ChangeKind, collection, ordinal uint32) (epoch u
 	return c.Epoch, errors.Join(t.set(feedKey(c.Epoch), encodeChange(c)), t.setMeta())
 }
 
-// use loads the counters of a collection.
-func (t *txn) use(collection uint32) (err error) {
-	known := false
-	if t.counters, known = t.store.state.counters[collection]; !known {
-		t.counters, err = readCounters(t.store.db, collection)
+// counters returns those of a generation, to be changed by the write.
+func (t *txn) counters(generation uint32) (*counters, error) {
+	if c, used := t.used[generation]; used {
+		return c, nil
 	}
-	t.collection = collection
-	return err
+	c, known := t.store.state.counters[generation]
+	if !known {
+		var err error
+		if c, err = readCounters(t.store.db, generation); err != nil {
+			return nil, err
+		}
+	}
+	t.used[generation] = &c
+	return &c, nil
 }
+
+// number takes n new numbers of those that counter picks, and returns the first.
+func (t *txn) number(generation uint32, n int, counter func(*counters) *uint64) (uint32, error) {
+	c, err := t.counters(generation)
+	if err != nil {
+		return 0, err
+	}
+	first, err := take(counter(c), n)
+	return first, errors.Join(err, t.set(countersKey(generation), c.encode()))
+}
+
+func ordinals(c *counters) *uint64 { return &c.ordinal }
+func rows(c *counters) *uint64     { return &c.row }
 
 // take returns the first of n new numbers.
 func take(next *uint64, n int) (uint32, error) {
@@ -148,7 +171,13 @@ func (s *Store) Commit(ctx context.Context, collection uint32, v store.Version) 
 		return store.Receipt{}, err
 	}
 	v.Access = access
-	p := prepared{Version: v, text: s.codec.encodeText(v.Text, v.Chunks), vectors: encodeVectors(v.Dimensions, v.Vectors)}
+	p := prepared{Version: v, encoded: s.encode(v.Text, v.Build())}
+	for _, b := range v.Builds {
+		p.builds = append(p.builds, s.encode(v.Text, b))
+	}
+	if v.Parsed != nil {
+		p.parsed = s.codec.deflate(v.Parsed)
+	}
 	return s.receipt(ctx, func(t *txn) (store.Receipt, error) { return t.commit(collection, p) })
 }
 
@@ -165,73 +194,122 @@ func (s *Store) receipt(ctx context.Context, plan func(*txn) (store.Receipt, err
 	return r, nil
 }
 
-// prepared is a version with its encoded content.
-type prepared struct {
-	store.Version
+// encoded is a build with its encoded content.
+type encoded struct {
+	store.Build
 	text    []byte
 	vectors []byte
 }
 
+func (s *Store) encode(text string, b store.Build) encoded {
+	return encoded{b, s.codec.encodeText(text, b.Chunks), encodeVectors(b.Dimensions, b.Vectors)}
+}
+
+func (b encoded) lacksVectors() bool { return b.Vectors == nil && len(b.Chunks) > 0 }
+
+// prepared is a version with its encoded content.
+type prepared struct {
+	store.Version
+	encoded
+	builds []encoded
+	parsed []byte // nil: none
+}
+
 func (t *txn) commit(collection uint32, v prepared) (store.Receipt, error) {
-	if err := t.use(collection); err != nil {
+	live, err := t.live(collection)
+	if err != nil {
 		return store.Receipt{}, err
 	}
-	old, err := lookup(t.store.db, collection, v.Key)
+	if err := checkFor(collection, live, v); err != nil {
+		return store.Receipt{}, err
+	}
+	old, err := lookup(t.store.db, live[0].ID, v.Key)
 	created := errors.Is(err, store.ErrNotFound)
 	if err == nil {
 		v.Access = v.Access.Keeping(v.Keeps, old.Access)
 	}
 	switch {
-	case err == nil && old.Identity == v.Identity && old.Chunker == v.Chunker && old.Model == v.Model:
-		return t.replaceAccess(old, v.Access)
-	case v.Vectors == nil && len(v.Chunks) > 0:
+	case err == nil && old.Identity == v.Identity && old.Chunker == v.Version.Chunker && old.Model == v.Version.Model:
+		return t.replaceAccess(collection, live, old, v.Access)
+	case v.lacksVectors() || slices.ContainsFunc(v.builds, encoded.lacksVectors):
 		return store.Receipt{}, store.ErrVectorsNeeded
 	case created:
-		old, err = t.create(collection, v.Key)
+		old = store.Record{Collection: live[0].ID, Key: v.Key}
+		old.Ordinal, err = t.number(collection, 1, ordinals)
 	}
 	if err != nil {
 		return store.Receipt{}, err
 	}
-	r, err := t.replace(old, v)
+	r, err := t.commitAll(collection, live, old, v)
 	return store.Receipt{Record: r, Created: created}, err
 }
 
-// create takes an ordinal for a new key.
-func (t *txn) create(collection uint32, key string) (store.Record, error) {
-	ordinal, err := take(&t.counters.ordinal, 1)
-	if err != nil {
-		return store.Record{}, err
-	}
-	return store.Record{Collection: collection, Key: key, Ordinal: ordinal}, t.set(documentKey(collection, key), encodeNumber(ordinal))
-}
-
-// replace writes the version in place of old.
-func (t *txn) replace(old store.Record, v prepared) (store.Record, error) {
+// commitAll writes the version into every generation, in place of old in the
+// serving one, and returns the record there.
+func (t *txn) commitAll(collection uint32, live []store.Generation, old store.Record, v prepared) (serving store.Record, err error) {
 	r := old
-	r.Title, r.Format, r.Chunker, r.Model, r.Access = v.Title, v.Format, v.Chunker, v.Model, v.Access
+	r.Title, r.Format, r.Access = v.Title, v.Format, v.Access
 	if r.Version == 0 || r.Identity != v.Identity {
 		r.Version++
 	}
-	r.Identity = v.Identity
-	first, err := take(&t.counters.row, len(v.Chunks))
+	r.Identity, r.Updated = v.Identity, now()
+	if r.Epoch, err = t.change(store.DocumentChanged, collection, r.Ordinal); err != nil {
+		return r, err
+	}
+	if serving, err = t.replace(old, r, v.encoded, v.parsed); err != nil {
+		return r, err
+	}
+	for _, g := range live[1:] {
+		build, err := buildFor(g, v)
+		if err != nil {
+			return r, err
+		}
+		its, err := readRecord(t.store.db, g.ID, r.Ordinal)
+		if err != nil && !errors.Is(err, store.ErrNotFound) {
+			return r, err
+		}
+		if _, err := t.replace(its, r, build, v.parsed); err != nil {
+			return r, err
+		}
+	}
+	return serving, nil
+}
+
+// replace writes a document's record and content into the build's generation, in
+// place of old, which is empty where it is new there.
+func (t *txn) replace(old, r store.Record, b encoded, parsed []byte) (store.Record, error) {
+	if b.Generation != 0 {
+		r.Collection = b.Generation
+	}
+	r.Chunker, r.Model = b.Chunker, b.Model
+	first, err := t.number(r.Collection, len(b.Chunks), rows)
 	if err != nil {
 		return store.Record{}, err
 	}
-	r.FirstRow, r.Rows, r.Coded = first, uint32(len(v.Chunks)), v.Codes != nil
+	r.FirstRow, r.Rows, r.Coded = first, uint32(len(b.Chunks)), b.Codes != nil
 	w := writtenBy(r).encode()
-	content := ordinalKey(tagContent, r.Collection, r.Ordinal)
-	vectors := ordinalKey(tagVectors, r.Collection, r.Ordinal)
 	err = errors.Join(
-		t.set(countersKey(r.Collection), t.counters.encode()),
-		t.set(content, w, v.text),
-		t.set(vectors, w, v.vectors),
+		t.set(documentKey(r.Collection, r.Key), encodeNumber(r.Ordinal)),
+		t.set(ordinalKey(tagContent, r.Collection, r.Ordinal), w, b.text),
+		t.set(ordinalKey(tagVectors, r.Collection, r.Ordinal), w, b.vectors),
+		t.setParsed(r, parsed),
 		t.deleteCodes(old),
-		t.setCodes(r, v.Codes),
+		t.setCodes(r, b.Codes),
+		t.setRecord(r),
 	)
-	if err != nil {
-		return store.Record{}, err
+	return r, err
+}
+
+func (t *txn) setParsed(r store.Record, parsed []byte) error {
+	key := ordinalKey(tagParsed, r.Collection, r.Ordinal)
+	if parsed == nil {
+		return t.batch.Delete(key, nil)
 	}
-	return t.put(r)
+	return t.set(key, parsed)
+}
+
+func (t *txn) setRecord(r store.Record) error {
+	return t.set(ordinalKey(tagRecord, r.Collection, r.Ordinal), encodeRecord(r))
 }
 
 // setCodes writes the token codes of r's rows. A row is never used again, so
@@ -252,23 +330,21 @@ func (t *txn) deleteCodes(r store.Record) (err error) {
 	return err
 }
 
-// put writes a changed record with its change.
-func (t *txn) put(r store.Record) (store.Record, error) {
-	epoch, err := t.change(store.DocumentChanged, r.Collection, r.Ordinal)
-	if err != nil {
-		return store.Record{}, err
-	}
-	r.Epoch, r.Updated = epoch, now()
-	return r, t.set(ordinalKey(tagRecord, r.Collection, r.Ordinal), encodeRecord(r))
-}
-
-// replaceAccess writes a normal access row, unless it is the present one.
-func (t *txn) replaceAccess(r store.Record, access filter.Access) (store.Receipt, error) {
+// replaceAccess writes a normal access row into every generation, unless it is
+// the present one of r, the serving one's record.
+func (t *txn) replaceAccess(collection uint32, live []store.Generation, r store.Record, access filter.Access) (store.Receipt, error) {
 	if bytes.Equal(appendAccess(nil, r.Access), appendAccess(nil, access)) {
 		return store.Receipt{Record: r, Unchanged: true}, nil
 	}
-	r.Access = access
-	r, err := t.put(r)
+	epoch, err := t.change(store.DocumentChanged, collection, r.Ordinal)
+	if err != nil {
+		return store.Receipt{}, err
+	}
+	r.Access, r.Epoch, r.Updated = access, epoch, now()
+	err = t.eachOf(live, r.Key, func(its store.Record) error {
+		its.Access, its.Epoch, its.Updated = r.Access, r.Epoch, r.Updated
+		return t.setRecord(its)
+	})
 	return store.Receipt{Record: r, AccessOnly: true}, err
 }
 
@@ -279,7 +355,11 @@ var errConflict = errors.New("the document changed meanwhile")
 // which only makes sure that the row is still the one that change was given.
 func (s *Store) SetAccess(ctx context.Context, collection uint32, key string, change func(filter.Access) (filter.Access, error)) (store.Receipt, error) {
 	for {
-		old, err := s.Lookup(ctx, collection, key)
+		c, err := s.collectionByID(ctx, collection)
+		if err != nil {
+			return store.Receipt{}, err
+		}
+		old, err := s.Lookup(ctx, c.Serving().ID, key)
 		if err != nil {
 			return store.Receipt{}, err
 		}
@@ -290,22 +370,26 @@ func (s *Store) SetAccess(ctx context.Context, collection uint32, key string, ch
 		if access, err = store.NormalAccess(access); err != nil {
 			return store.Receipt{}, err
 		}
-		receipt, err := s.receipt(ctx, func(t *txn) (store.Receipt, error) { return t.setAccess(old, access) })
+		receipt, err := s.receipt(ctx, func(t *txn) (store.Receipt, error) { return t.setAccess(collection, old, access) })
 		if !errors.Is(err, errConflict) {
 			return receipt, err
 		}
 	}
 }
 
-func (t *txn) setAccess(old store.Record, access filter.Access) (store.Receipt, error) {
-	r, err := lookup(t.store.db, old.Collection, old.Key)
+func (t *txn) setAccess(collection uint32, old store.Record, access filter.Access) (store.Receipt, error) {
+	live, err := t.live(collection)
 	if err != nil {
 		return store.Receipt{}, err
 	}
-	if r.Epoch != old.Epoch {
+	r, err := lookup(t.store.db, live[0].ID, old.Key)
+	if err != nil {
+		return store.Receipt{}, err
+	}
+	if r.Epoch != old.Epoch || r.Collection != old.Collection {
 		return store.Receipt{}, errConflict
 	}
-	return t.replaceAccess(r, access)
+	return t.replaceAccess(collection, live, r, access)
 }
 
 // Delete removes a document.
@@ -314,15 +398,23 @@ func (s *Store) Delete(ctx context.Context, collection uint32, key string) (stor
 }
 
 func (t *txn) delete(collection uint32, key string) (store.Receipt, error) {
-	r, err := lookup(t.store.db, collection, key)
+	live, err := t.live(collection)
 	if err != nil {
 		return store.Receipt{}, err
 	}
-	err = errors.Join(t.batch.Delete(documentKey(collection, key), nil), t.deleteCodes(r))
-	for _, tag := range []byte{tagRecord, tagContent, tagVectors} {
-		err = errors.Join(err, t.batch.Delete(ordinalKey(tag, collection, r.Ordinal), nil))
+	r, err := lookup(t.store.db, live[0].ID, key)
+	if err != nil {
+		return store.Receipt{}, err
 	}
-	epoch, changeErr := t.change(store.DocumentChanged, collection, r.Ordinal)
-	r.Epoch = epoch
-	return store.Receipt{Record: r}, errors.Join(err, changeErr)
+	r.Epoch, err = t.change(store.DocumentChanged, collection, r.Ordinal)
+	return store.Receipt{Record: r}, errors.Join(err, t.eachOf(live, key, t.remove))
+}
+
+// remove removes a document from one generation.
+func (t *txn) remove(r store.Record) error {
+	err := errors.Join(t.batch.Delete(documentKey(r.Collection, r.Key), nil), t.deleteCodes(r))
+	for _, tag := range tagsOfDocument {
+		err = errors.Join(err, t.batch.Delete(ordinalKey(tag, r.Collection, r.Ordinal), nil))
+	}
+	return err
 }

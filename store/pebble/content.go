@@ -56,11 +56,34 @@ func (c codec) encodeText(text string, chunks []chunk.Chunk) []byte {
 	b = binary.AppendUvarint(b, uint64(len(chunks)))
 	for _, c := range chunks {
 		b = binary.AppendUvarint(b, uint64(c.Start))
-		b = binary.AppendUvarint(b, uint64(c.End-c.Start))
+		b = binary.AppendUvarint(b, uint64(c.End-c.Start)|indexBit(c.Index))
 		b = appendStrings(b, c.Headings)
+		if c.Index != "" {
+			b = appendString(b, c.Index)
+		}
 	}
 	b = append(b, text...)
 	return c.encoder.EncodeAll(b, make([]byte, 0, len(b)/2))
+}
+
+func (c codec) deflate(plain []byte) []byte { return c.encoder.EncodeAll(plain, nil) }
+
+func (c codec) inflate(body []byte) ([]byte, error) {
+	plain, err := c.decoder.DecodeAll(body, nil)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", store.ErrCorrupt, err)
+	}
+	return plain, nil
+}
+
+// indexed marks, in the length of a chunk, that an index text follows.
+const indexed = 1 << 32
+
+func indexBit(index string) uint64 {
+	if index == "" {
+		return 0
+	}
+	return indexed
 }
 
 // decodeContent fills in the text and chunks of content from a body: written, zstd frame.
@@ -72,9 +95,9 @@ func (c codec) decodeContent(content *store.Content, body []byte) error {
 	if d.err != nil {
 		return d.err
 	}
-	plain, err := c.decoder.DecodeAll(d.body, nil)
+	plain, err := c.inflate(d.body)
 	if err != nil {
-		return fmt.Errorf("%w: %w", store.ErrCorrupt, err)
+		return err
 	}
 	d.body = plain
 	var chunks []chunk.Chunk
@@ -83,8 +106,12 @@ func (c codec) decodeContent(content *store.Content, body []byte) error {
 	}
 	for i := range chunks {
 		chunks[i].Start = int(d.uint32())
-		chunks[i].End = chunks[i].Start + int(d.uint32())
+		length := d.uvarint()
+		chunks[i].End = chunks[i].Start + int(length&(indexed-1))
 		chunks[i].Headings = decodeStrings[string](&d)
+		if length&indexed != 0 {
+			chunks[i].Index = d.string()
+		}
 	}
 	if d.err != nil {
 		return d.err

@@ -24,7 +24,7 @@ import (
 
 var (
 	crashSeed = flag.Uint64("crash.seed", 1, "seed of the crash tests")
-	crashRuns = flag.Int("crash.runs", 8, "runs of the crash test, with a few dozen crashes each")
+	crashRuns = flag.Int("crash.runs", 8, "runs of the crash test, with a few dozen crashes each; with -short one of them")
 )
 
 // testVersion makes a version with a text, of some chunks with vectors that follow from it.
@@ -137,12 +137,16 @@ func crashConfig(rng *rand.Rand) vfs.CrashCloneCfg {
 	}
 }
 
+// With -short it is one run under a random seed, and a few of its crashes.
 func TestCrash(t *testing.T) {
-	points := 0
-	for run := range *crashRuns {
-		seed := *crashSeed + uint64(run)
+	points, first, runs := 0, *crashSeed, *crashRuns
+	if testing.Short() {
+		first, runs = rand.Uint64N(1<<20), 1
+	}
+	for run := range runs {
+		seed := first + uint64(run)
 		rng := rand.New(rand.NewPCG(seed, 0))
-		crashes := crashingRun(t, rng)
+		crashes := someOf(crashingRun(t, rng), rng)
 		for i, c := range crashes {
 			if !t.Run(fmt.Sprintf("seed=%d/crash=%d", seed, i), func(t *testing.T) { c.check(t, rng) }) {
 				return
@@ -151,7 +155,22 @@ func TestCrash(t *testing.T) {
 		points += len(crashes)
 	}
 	t.Logf("%d crashes survived", points)
-	require.Greater(t, points, *crashRuns)
+	require.Greater(t, points, runs)
+}
+
+const crashesShort = 5
+
+// someOf returns all crashes or, with -short, a few spread over them.
+func someOf(all []crash, rng *rand.Rand) (some []crash) {
+	stride, at := 1, 0
+	if testing.Short() {
+		stride = max(1, len(all)/crashesShort)
+		at = rng.IntN(stride)
+	}
+	for ; at < len(all); at += stride {
+		some = append(some, all[at])
+	}
+	return some
 }
 
 const crashWriters = 6
@@ -323,7 +342,11 @@ func rowsOf(r store.Record) (rows []uint32) {
 // A crash at any operation while the store is created, or opened again, leaves
 // what can be opened.
 func TestCrashWhileOpening(t *testing.T) {
-	for run := range uint64(20) {
+	runs := uint64(20)
+	if testing.Short() {
+		runs = 2
+	}
+	for run := range runs {
 		rng := rand.New(rand.NewPCG(*crashSeed+run, 3))
 		fs := vfs.NewCrashableMem()
 		c := &crasher{fs: fs, journal: &journal{}, rng: rng, every: 1}
@@ -333,7 +356,7 @@ func TestCrashWhileOpening(t *testing.T) {
 			require.NoError(t, s.Close())
 		}
 		require.Greater(t, len(c.crashes), 20)
-		for i, crash := range c.crashes {
+		for i, crash := range someOf(c.crashes, rng) {
 			s, err := Open("data", Options{FS: crash.fs})
 			require.NoError(t, err, "seed %d crash %d", *crashSeed+run, i)
 			requireSound(t, s)

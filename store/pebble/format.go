@@ -18,7 +18,7 @@ import (
 // a newer version is recognised before anything is opened or changed, and
 // pebble's. Who raises pebble's raises ours too.
 const (
-	formatVersion = 1
+	formatVersion = 2
 	formatFile    = "FORMAT"
 	formatPrefix  = "sluice store "
 	pebbleFormat  = pebble.FormatTableFormatV6

@@ -10,25 +10,42 @@ import (
 // The first byte of a key says what it holds; docs/formats/store.md lists them.
 // Numbers are big-endian, so that keys sort by them.
 const (
+	tagParsed     = 'A' // generation, ordinal       → what other chunkers can work on
 	tagCollection = 'C' // collection                → Collection
-	tagDocument   = 'D' // collection, document key  → ordinal
+	tagDocument   = 'D' // generation, document key  → ordinal
+	tagEmbedding  = 'E' // hash                      → time, cached embedding
 	tagFeed       = 'F' // epoch                     → Change
-	tagCounters   = 'K' // collection                → counters
-	tagCodes      = 'L' // collection, row           → token codes of a row, for late interaction
+	tagGeneration = 'G' // collection                → Generations
+	tagCounters   = 'K' // generation                → counters
+	tagCodes      = 'L' // generation, row           → token codes of a row, for late interaction
 	tagMeta       = 'M' //                           → meta
 	tagName       = 'N' // tenant, collection name   → collection
 	tagPolicies   = 'P' //                           → PolicySource
-	tagRecord     = 'R' // collection, ordinal       → Record
-	tagContent    = 'T' // collection, ordinal       → chunks and text
-	tagVectors    = 'V' // collection, ordinal       → vectors
+	tagQueries    = 'Q' // collection                → query set
+	tagRecord     = 'R' // generation, ordinal       → Record
+	tagContent    = 'T' // generation, ordinal       → chunks and text
+	tagVectors    = 'V' // generation, ordinal       → vectors
+)
+
+// The parts of a document under its ordinal, and all that a generation has.
+var (
+	tagsOfDocument   = []byte{tagRecord, tagContent, tagVectors, tagParsed}
+	tagsOfGeneration = append([]byte{tagDocument, tagCodes}, tagsOfDocument...)
 )
 
 func metaKey() []byte     { return []byte{tagMeta} }
 func policiesKey() []byte { return []byte{tagPolicies} }
 
-func collectionKey(id uint32) []byte { return binary.BigEndian.AppendUint32([]byte{tagCollection}, id) }
-func countersKey(id uint32) []byte   { return binary.BigEndian.AppendUint32([]byte{tagCounters}, id) }
-func feedKey(epoch uint64) []byte    { return binary.BigEndian.AppendUint64([]byte{tagFeed}, epoch) }
+func collectionKey(id uint32) []byte  { return numberKey(tagCollection, id) }
+func countersKey(id uint32) []byte    { return numberKey(tagCounters, id) }
+func generationsKey(id uint32) []byte { return numberKey(tagGeneration, id) }
+func queriesKey(id uint32) []byte     { return numberKey(tagQueries, id) }
+
+func numberKey(tag byte, id uint32) []byte { return binary.BigEndian.AppendUint32([]byte{tag}, id) }
+
+func embeddingKey(key store.EmbeddingKey) []byte { return append([]byte{tagEmbedding}, key[:]...) }
+
+func feedKey(epoch uint64) []byte { return binary.BigEndian.AppendUint64([]byte{tagFeed}, epoch) }
 
 // nameKey holds the tenant behind its length, so that no two pairs share a key.
 func nameKey(tenant, name string) []byte {

@@ -40,7 +40,7 @@ func filled(t *testing.T) (dir string) {
 
 func TestNewerFormatIsLeftAlone(t *testing.T) {
 	for content, want := range map[string]error{
-		"sluice store 2\n": store.ErrNewerFormat,
+		"sluice store 3\n": store.ErrNewerFormat,
 		"sluice store x\n": store.ErrCorrupt,
 		"sluice store 0\n": store.ErrCorrupt,
 		"1\n":              store.ErrCorrupt,
@@ -54,6 +54,27 @@ func TestNewerFormatIsLeftAlone(t *testing.T) {
 			require.ErrorIs(t, err, want, "%q", content)
 			require.Equal(t, before, files(t, dir), "%q", content)
 		}
+	}
+}
+
+// A directory of format 1 is one of format 2 that has none of what 2 adds. Only
+// opening it for writing makes it one of format 2.
+func TestFormatOneIsUpgraded(t *testing.T) {
+	dir := filled(t)
+	path := filepath.Join(dir, formatFile)
+	require.NoError(t, os.WriteFile(path, []byte("sluice store 1\n"), 0o600))
+	for _, c := range []struct {
+		readOnly bool
+		then     string
+	}{{true, "sluice store 1\n"}, {false, "sluice store 2\n"}} {
+		s, err := Open(dir, Options{ReadOnly: c.readOnly})
+		require.NoError(t, err)
+		requireSound(t, s)
+		require.Equal(t, "1 text ", readVersion(t, s, 1, "1").Text[:7])
+		require.NoError(t, s.Close())
+		format, err := os.ReadFile(path)
+		require.NoError(t, err)
+		require.Equal(t, c.then, string(format))
 	}
 }
 

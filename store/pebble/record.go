@@ -43,6 +43,27 @@ func decodeCounters(body []byte) (counters, error) {
 	return c, d.end()
 }
 
+func encodeGenerations(all []store.Generation) []byte {
+	b := binary.AppendUvarint(nil, uint64(len(all)))
+	for _, g := range all {
+		b = append(binary.AppendUvarint(b, uint64(g.ID)), byte(g.Role))
+		b = appendString(appendString(b, g.Chunker), g.Model)
+		b = appendTime(appendString(b, string(g.Job)), g.Created)
+	}
+	return b
+}
+
+func decodeGenerations(body []byte) ([]store.Generation, error) {
+	d := decoder{body: body}
+	all := make([]store.Generation, d.length())
+	for i := range all {
+		all[i] = store.Generation{ID: d.uint32(), Role: store.Role(d.bytes(1)[0]), Chunker: d.string(), Model: d.string()}
+		all[i].Job = append([]byte(nil), d.bytes(d.length())...)
+		all[i].Created = d.time()
+	}
+	return all, d.end()
+}
+
 // encodeNumber encodes an ordinal or the number of a collection.
 func encodeNumber(n uint32) []byte { return binary.AppendUvarint(nil, uint64(n)) }
 
@@ -58,11 +79,15 @@ func encodeCollection(c store.Collection) []byte {
 	b = appendString(b, c.Settings.Analyzer)
 	b = binary.AppendUvarint(b, uint64(c.Settings.CodeBits))
 	b = appendTime(b, c.Created)
-	if !c.Settings.Brings() {
+	if !c.Settings.Brings() && c.Settings.Chunker == "" {
 		return b
 	}
 	b = binary.AppendUvarint(b, uint64(c.Settings.Own.Dense))
-	return binary.AppendUvarint(b, uint64(c.Settings.Own.Multi))
+	b = binary.AppendUvarint(b, uint64(c.Settings.Own.Multi))
+	if c.Settings.Chunker == "" {
+		return b
+	}
+	return appendString(b, c.Settings.Chunker)
 }
 
 func decodeCollection(id uint32, body []byte) (store.Collection, error) {
@@ -72,6 +97,9 @@ func decodeCollection(id uint32, body []byte) (store.Collection, error) {
 	c.Created = d.time()
 	if len(d.body) > 0 {
 		c.Settings.Own = store.Own{Dense: int(d.uint32()), Multi: int(d.uint32())}
+	}
+	if len(d.body) > 0 {
+		c.Settings.Chunker = d.string()
 	}
 	if err := d.end(); err != nil {
 		return c, err

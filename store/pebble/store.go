@@ -104,7 +104,7 @@ func claim(dir string, options Options) (io.Closer, error) {
 	if err != nil {
 		return nil, err
 	}
-	if version == 0 {
+	if version < formatVersion && !options.ReadOnly {
 		err = writeFormat(options.FS, dir)
 	}
 	if err != nil {

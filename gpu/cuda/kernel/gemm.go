@@ -58,20 +58,29 @@ const fewRows = 512
 // Multiply sets y to d of x, plus residual if that is not 0; x is rows × In, y
 // and residual are rows × Out, of bfloat16.
 func (s *Set) Multiply(in cu.Stream, y, x, residual cu.DevicePtr, d Dense, rows int) error {
-	if rows < fewRows {
-		return s.multiply(s.products[0], in, y, x, residual, d, rows)
-	}
-	return s.multiply(s.products[1], in, y, x, residual, d, rows)
+	return s.multiply(s.product(rows), in, y, x, 0, residual, d, rows)
 }
 
-// MultiplyF32 is the same in float32, for any shape.
+// MultiplyGated sets y to d of x, times factor, which is rows × Out and may be y.
+func (s *Set) MultiplyGated(in cu.Stream, y, x, factor cu.DevicePtr, d Dense, rows int) error {
+	return s.multiply(s.product(rows), in, y, x, factor, 0, d, rows)
+}
+
+// MultiplyF32 is Multiply in float32, for any shape.
 func (s *Set) MultiplyF32(in cu.Stream, y, x, residual cu.DevicePtr, d Dense, rows int) error {
-	return s.multiply(float32s, in, y, x, residual, d, rows)
+	return s.multiply(float32s, in, y, x, 0, residual, d, rows)
 }
 
-func (s *Set) multiply(v variant, in cu.Stream, y, x, residual cu.DevicePtr, d Dense, rows int) error {
+func (s *Set) product(rows int) variant {
+	if rows < fewRows {
+		return s.products[0]
+	}
+	return s.products[1]
+}
+
+func (s *Set) multiply(v variant, in cu.Stream, y, x, factor, residual cu.DevicePtr, d Dense, rows int) error {
 	grid, block := driver.Size{X: ceil(d.Out, v.columns), Y: ceil(rows, v.rows)}, driver.Size{X: uint32(v.threads)}
 	return driver.Launch(s.functions[v.name], in, grid, block, v.shared,
-		uint64(y), uint64(x), uint64(d.Weight), uint64(d.Bias), uint64(residual),
+		uint64(y), uint64(x), uint64(d.Weight), uint64(d.Bias), uint64(factor), uint64(residual),
 		driver.Int(int(d.Activation)), driver.Int(rows), driver.Int(d.Out), driver.Int(d.In))
 }

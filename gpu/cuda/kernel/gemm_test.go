@@ -95,7 +95,7 @@ func TestMultiply(t *testing.T) {
 					residual = upload(b, rounded(p.residual))
 				}
 				d := b.dense(p, upload(b, rounded(p.w)))
-				require.NoError(t, b.multiply(v, cu.NoStream, y, upload(b, rounded(p.x)), residual, d, p.rows))
+				require.NoError(t, b.multiply(v, cu.NoStream, y, upload(b, rounded(p.x)), 0, residual, d, p.rows))
 				near(b, p.want, widened(download[uint16](b, y, p.rows*p.out)), halfStep, p.bound())
 			})
 		}
@@ -125,7 +125,7 @@ func TestVariantsAgree(t *testing.T) {
 		x, residual, d := upload(b, rounded(p.x)), upload(b, rounded(p.residual)), b.dense(p, upload(b, rounded(p.w)))
 		y := room(b, 2*p.rows*p.out)
 		run := func(v variant, rows int) []uint16 {
-			require.NoError(t, b.multiply(v, cu.NoStream, y, x, residual, d, rows))
+			require.NoError(t, b.multiply(v, cu.NoStream, y, x, 0, residual, d, rows))
 			return download[uint16](b, y, rows*p.out)
 		}
 		many := run(variants[1], p.rows)
@@ -137,4 +137,20 @@ func TestVariantsAgree(t *testing.T) {
 func TestUnknownActivation(t *testing.T) {
 	_, err := ActivationOf("swish")
 	require.ErrorIs(t, err, model.ErrUnsupported)
+}
+
+// What comes out is multiplied by a factor, which may lie where it goes.
+func TestMultiplyGated(t *testing.T) {
+	for _, v := range append(variants80[:], variants90[:]...) {
+		t.Run(v.name, func(t *testing.T) {
+			b := open(t)
+			p := b.product(70, 40, 66, model.SiLU, false, true)
+			factor := b.normals(p.rows*p.out, 0.02) // outliers are 1
+			bits := rounded(factor)
+			ref.Multiply(p.want, factor)
+			y := upload(b, bits)
+			require.NoError(t, b.multiply(v, cu.NoStream, y, upload(b, rounded(p.x)), y, 0, b.dense(p, upload(b, rounded(p.w))), p.rows))
+			near(b, p.want, widened(download[uint16](b, y, p.rows*p.out)), halfStep, p.bound())
+		})
+	}
 }

@@ -101,7 +101,7 @@ func (e *encoder) run(ids, types []int32, offsets []int) []float32 {
 	require.NoError(b, b.Embed(s, x, e.tables, upload(b, ids), upload(b, positions), upload(b, types), tokens))
 	for _, l := range e.layers {
 		require.NoError(b, b.Multiply(s, qkv, x, 0, l.qkv, tokens))
-		require.NoError(b, b.Attention(s, context, qkv, tiles, len(work), c.Heads, c.HeadSize()))
+		require.NoError(b, b.Attention(s, context, qkv, tiles, len(work), Heads{Count: c.Heads, Size: c.HeadSize(), Used: c.HeadSize()}))
 		require.NoError(b, b.Multiply(s, y, context, x, l.out, tokens))
 		require.NoError(b, b.LayerNorm(s, x, y, 0, l.attentionNorm, tokens, c.Hidden))
 		require.NoError(b, b.Multiply(s, middle, x, 0, l.up, tokens))

@@ -58,6 +58,7 @@ func Load() (*Set, error) {
 // names are the kernels of every device, and whether one may need more than 48 KiB of shared memory.
 var names = map[string]bool{
 	"embed": false, "layernorm": false, "gemm_1": false, "gemm_2": false, "gemm_f32": false, "attention_32": false, "attention_64": false,
+	"attention_32_near": false, "attention_64_near": false, "rope": false,
 	"pool": false, "classify": false, "maxsim": true, "merge": false, "scan": true,
 	"search_f16_8": true, "search_f16_64": true, "search_i8_8": true, "search_i8_64": true,
 }

@@ -18,6 +18,9 @@ type Allowed struct {
 	used  atomic.Bool // by a search: for one alone the next fields do not pay
 	once  sync.Once
 	lists *listed
+
+	uses    atomic.Int32
+	packing atomic.Pointer[packed]
 }
 
 // listed is Allowed in the order of the lists.
@@ -43,6 +46,42 @@ func NewAllowed(words []uint64) *Allowed {
 	return a
 }
 
+// AllowedRows returns the given rows, ascending, of so many; it keeps them.
+func AllowedRows(allowed []uint32, rows int) *Allowed {
+	if len(allowed) > (rows+63)/64 {
+		a := Allowed{count: len(allowed), rows: allowed}
+		return NewAllowed(a.Words(rows))
+	}
+	return &Allowed{count: len(allowed), rows: allowed}
+}
+
+// Words returns a bit for each of the rows, not to be changed.
+func (a *Allowed) Words(rows int) []uint64 {
+	if a.words != nil {
+		return a.words
+	}
+	words := make([]uint64, (rows+63)/64)
+	for _, row := range a.rows {
+		words[row/64] |= 1 << (row % 64)
+	}
+	return words
+}
+
+// Live returns the allowed rows that are live, ascending. live has a bit for
+// each row; nil: all live. buffer is memory for them, which may grow.
+func (a *Allowed) Live(live []uint64, buffer []uint32) (rows, grown []uint32) {
+	if live == nil && a.words == nil {
+		return a.rows, buffer
+	}
+	buffer = buffer[:0]
+	for row := range a.Each {
+		if live == nil || live[row/64]>>(row%64)&1 == 1 {
+			buffer = append(buffer, row)
+		}
+	}
+	return buffer, buffer
+}
+
 // Len is the number of allowed rows.
 func (a *Allowed) Len() int { return a.count }
 
@@ -62,10 +101,14 @@ func (a *Allowed) Each(yield func(row uint32) bool) {
 	}
 }
 
-// Size is the memory that it holds or may come to hold with the index's lists.
+// Size is the memory that it holds, or may come to hold with the index's lists;
+// nil: there are none.
 func (a *Allowed) Size(x *Index) int {
 	size := 4*len(a.rows) + 8*len(a.words)
-	if a.words != nil {
+	if x != nil && x.lists > 0 && a.count > fewRows && a.count <= mostPacked {
+		size += a.count * (ref.CodeBlock(x.space.padded)/ref.CodeLanes + 4)
+	}
+	if x != nil && a.words != nil {
 		size += 2*x.blocks + 4*x.lists
 	}
 	return size

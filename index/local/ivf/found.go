@@ -1,6 +1,9 @@
 package ivf
 
-import "slices"
+import (
+	"math"
+	"slices"
+)
 
 // found collects rows with their products in steps, and knows which can still
 // be among the k best.
@@ -46,6 +49,14 @@ func (f *found) add(product int32, row uint32) {
 
 // full tells whether k products were added.
 func (f *found) full() bool { return len(f.best) == f.k }
+
+// kth is the k-th best product, of steps of so much; -Inf: there are fewer.
+func (f *found) kth(unit float32) float32 {
+	if !f.full() {
+		return float32(math.Inf(-1))
+	}
+	return float32(f.best[0]) * unit
+}
 
 // prune removes what the floor has overtaken.
 func (f *found) prune() {

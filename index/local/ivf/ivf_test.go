@@ -174,6 +174,9 @@ func TestLists(t *testing.T) {
 			require.GreaterOrEqual(t, len(got), k, "%s: k rows exist", name)
 		}
 		require.Zero(t, slices.Max(memory.seen), "nothing is left for the next search")
+		var fresh Scratch // where k rows elsewhere are nearer, lists end the search, not a look at all rows
+		require.Empty(t, x.Search(&q, allowed, live, k, 2, &fresh), name)
+		require.Less(t, cap(fresh.scores), batch, name)
 	}
 }
 
@@ -294,6 +297,7 @@ func TestEstimateIsUnbiased(t *testing.T) {
 	var q Query
 	query := v.row(0)
 	s.Prepare(&q, query)
+	q.encode()
 	x, c := make([]float32, dims), make([]float32, dims)
 	s.rotate(c, v.row(1))
 	product, distance := ref.Dot(query, v.row(1)), 2-2*ref.Dot(query, v.row(1))

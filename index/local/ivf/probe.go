@@ -27,7 +27,7 @@ type probing struct {
 
 // Lists are first estimated by codes; so many more than wanted are scored.
 const (
-	estimatedFactor = 3
+	estimatedFactor = 2
 	estimatedMore   = 32
 )
 
@@ -69,7 +69,7 @@ func (x *Index) estimateLists(q *Query, want int, s *probing) []uint32 {
 // many more, by bisection of the threshold.
 func (x *Index) greatestEstimates(want int, s *probing) (n int) {
 	estimates := s.estimates[:x.lists]
-	low, high := slices.Min(estimates), slices.Max(estimates)
+	low, high := bounds(estimates)
 	for range 12 {
 		middle := low + (high-low)/2
 		n = x.space.kernels.Above(estimates, middle, s.near)
@@ -85,13 +85,34 @@ func (x *Index) greatestEstimates(want int, s *probing) (n int) {
 	return x.space.kernels.Above(estimates, low, s.near)
 }
 
+// bounds returns the least and the greatest of numbers of which none is NaN,
+// which slices.Min and Max would look for.
+func bounds(values []float32) (least, greatest float32) {
+	least, greatest = values[0], values[0]
+	for _, v := range values {
+		if v < least {
+			least = v
+		}
+		if v > greatest {
+			greatest = v
+		}
+	}
+	return least, greatest
+}
+
 const buckets = 512
 
 // sort orders the probes by distance, as finely as so many buckets tell them apart.
 func (s *probing) sort() {
 	least, most := float32(math.Inf(1)), float32(0)
-	for _, p := range s.probes {
-		least, most = min(least, p.distance), max(most, p.distance)
+	for i := range s.probes {
+		d := s.probes[i].distance
+		if d < least {
+			least = d
+		}
+		if d > most {
+			most = d
+		}
 	}
 	scale := (buckets - 1) / max(most-least, tiny)
 	clear(s.counts[:])

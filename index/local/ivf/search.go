@@ -25,14 +25,21 @@ type Scratch struct {
 const batch = 1024
 
 // Search returns rows among which the k allowed and live ones of greatest
-// inner product with the query are, as far as their products reach floor. The
-// answer is certain where every allowed row is scored, else very likely; it is
-// valid until the next search. live has a bit for each row; nil: all live.
+// inner product with the query are, as far as their products reach floor: that
+// of the k-th best row known from elsewhere, or -Inf. The answer is certain
+// where every allowed row is scored, else very likely; it is valid until the
+// next search. live has a bit for each row; nil: all live.
 func (x *Index) Search(q *Query, a *Allowed, live []uint64, k int, floor float32, s *Scratch) []uint32 {
 	if k < 1 || a.count == 0 {
 		return nil
 	}
-	if x.lists == 0 || a.rows != nil || float64(a.count) <= x.listsCost(a) || a.count/mostOfAll <= k {
+	if x.lists == 0 || a.count <= fewRows || a.count/mostOfAll <= k {
+		return x.searchAll(q, a, live, k, floor, s)
+	}
+	if p := a.packed(x); p != nil {
+		return x.searchPacked(q, p, live, k, floor, s)
+	}
+	if a.rows != nil || float64(a.count) <= x.listsCost(a) {
 		return x.searchAll(q, a, live, k, floor, s)
 	}
 	return x.searchLists(q, a, live, k, floor, s)
@@ -124,12 +131,14 @@ const (
 	// a row is scored.
 	doubt = 1.5
 
+	estimateError = 0.6 // √(1−⟨o,ō⟩²), with ⟨o,ō⟩ about .8
+
 	// A list is visited if its centroid's squared distance to the query is no
 	// more than that of the k-th row found and reach, or what of it remains
 	// where fewer rows are allowed: reach + fewer·log₁₀(allowed share). Chosen on
 	// sentence vectors for a recall of .99 of ten rows.
-	reach, fewer = 0.145, 0.12
-	mostLists    = 16 // squared, over the lists and the allowed share: see most
+	reach, fewer = 0.165, 0.12
+	mostLists    = 24 // squared, over the lists and the allowed share: see most
 
 	// Scanning a block costs about as much as scoring so many rows.
 	rowsPerBlock = 2
@@ -150,6 +159,7 @@ type visit struct {
 	listed    *listed  // nil: every row is allowed, or allowed says which
 	live      []uint64
 	s         *Scratch
+	certain   bool    // k rows of this or other indexes reach the threshold
 	threshold float32 // what an estimate must exceed
 	reach     float32
 	budget    int // blocks; beyond them scoring all rows is cheaper
@@ -158,11 +168,12 @@ type visit struct {
 // searchLists visits lists near the query, and turns to scoring all rows when
 // that would have been cheaper.
 func (x *Index) searchLists(q *Query, a *Allowed, live []uint64, k int, floor float32, s *Scratch) []uint32 {
+	q.encode()
 	margin := x.likely(q)
 	s.found.reset(k, x.floorOf(q, floor, margin), int32(margin/x.unit(q))+1)
 	s.begin(x.rows)
 	share := float64(a.count) / float64(x.rows)
-	v := visit{x: x, q: q, live: live, s: s, threshold: floor, budget: a.count / rowsPerBlock,
+	v := visit{x: x, q: q, live: live, s: s, threshold: floor, certain: floor > float32(math.Inf(-1)), budget: a.count / rowsPerBlock,
 		reach: float32(reach + fewer*math.Log10(share))}
 	switch {
 	case a.count == x.rows:
@@ -205,9 +216,7 @@ func (v *visit) cut(most int) (lists int) {
 		if v.listed != nil && v.listed.counts[p.list] == 0 {
 			continue
 		}
-		for first, end := starts[p.list], starts[p.list+1]; first < end; first += chunkBlocks {
-			s.chunks = append(s.chunks, chunk{first, min(chunkBlocks, end-first), p.product, p.distance})
-		}
+		s.split(p, starts[p.list], starts[p.list+1])
 		if lists++; lists == most {
 			break
 		}
@@ -215,12 +224,23 @@ func (v *visit) cut(most int) (lists int) {
 	return lists
 }
 
+// split appends a list's blocks as chunks of about one size: while one is
+// scanned as much is fetched of another.
+func (s *Scratch) split(p probe, first, end uint32) {
+	pieces := (end - first + chunkBlocks - 1) / chunkBlocks
+	for ; pieces > 0; pieces-- {
+		blocks := (end - first + pieces - 1) / pieces
+		s.chunks = append(s.chunks, chunk{first, blocks, p.product, p.distance})
+		first += blocks
+	}
+}
+
 // scan goes through the chunks until a list is too far. It is not complete if
-// the budget appears not to do, or if fewer than k rows were found.
+// the budget appears not to do, or if k rows are not known.
 func (v *visit) scan() (complete bool) {
 	block := ref.CodeBlock(v.x.space.padded)
 	for i, c := range v.s.chunks {
-		if v.s.full() && c.distance > v.farthest() {
+		if v.certain && c.distance > v.farthest() {
 			break
 		}
 		if i%planChunks == 0 && v.needed(v.s.chunks[i:]) > v.budget {
@@ -234,12 +254,12 @@ func (v *visit) scan() (complete bool) {
 		v.scanChunk(c, v.x.codes[int(c.first)*block:][:int(c.blocks)*block], ahead)
 	}
 	v.rank()
-	return v.s.full()
+	return v.certain
 }
 
 // needed is how many blocks of the chunks will be scanned, as it now looks.
 func (v *visit) needed(chunks []chunk) (blocks int) {
-	if !v.s.full() {
+	if !v.certain {
 		return 0
 	}
 	farthest := v.farthest()
@@ -258,10 +278,10 @@ func (v *visit) farthest() float32 {
 }
 
 // scanChunk estimates the rows of a chunk. An estimate errs by about
-// f·‖q−c‖·√(1−⟨o,ō⟩²)/√(d−1), with ⟨o,ō⟩ about .8.
+// f·‖q−c‖·estimateError/√(d−1).
 func (v *visit) scanChunk(c chunk, codes, ahead []byte) {
 	s, d := v.s, float64(v.x.space.padded)
-	shift := v.q.shift + doubt*0.6*float32(math.Sqrt(float64(c.distance)/(d-1)))
+	shift := v.q.shift + doubt*estimateError*float32(math.Sqrt(float64(c.distance)/(d-1)))
 	v.x.space.kernels.ScanCodes(&v.q.code, codes, ahead, c.product, shift, v.threshold, s.estimates[:], s.masks[:])
 	for b, lanes := range s.masks[:c.blocks] {
 		if v.listed != nil {
@@ -301,7 +321,8 @@ func (v *visit) take(block int, lanes uint16, estimates []float32) {
 func (v *visit) rank() {
 	v.x.scoreWaiting(v.q, v.s)
 	if v.s.full() {
-		v.threshold = max(v.threshold, float32(v.s.best[0])*v.x.unit(v.q))
+		v.certain = true
+		v.threshold = max(v.threshold, v.s.kth(v.x.unit(v.q)))
 	}
 }
 

@@ -16,7 +16,6 @@ import (
 	"math"
 	"math/bits"
 	"math/rand/v2"
-	"unsafe"
 
 	"sluice/kernels/simd"
 )
@@ -65,12 +64,10 @@ func (s *Space) rotate(dst, vector []float32) {
 	}
 }
 
-// Dot is ref.Dot, bit for bit.
-func (s *Space) Dot(a, b []float32) float32 { return s.kernels.Dot(a, b) }
-
-// Fetch asks for vectors that will soon be read to be brought into the cache.
-func (s *Space) Fetch(v []float32) {
-	s.kernels.Fetch(unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(v))), 4*len(v)))
+// DotRows computes the inner products of a vector and some of the rows, by
+// number; each is ref.Dot, bit for bit.
+func (s *Space) DotRows(vector, rows []float32, slots []uint32, products []float32) {
+	s.kernels.DotRows(vector, rows, slots, products)
 }
 
 // Query is a vector prepared for searches. Its memory is reused.
@@ -82,6 +79,7 @@ type Query struct {
 	step   float32 // of bytes
 	offset int32   // what the 128 in a row's bytes adds to a product
 
+	coded  bool   // the next fields are set
 	values []int8 // rotated, in 4 bits
 	code   simd.CodeQuery
 	shift  float32 // beside code.Scale
@@ -99,12 +97,22 @@ func (s *Space) Prepare(q *Query, vector []float32) {
 	s.rotate(q.rotated, vector)
 	q.norm = float32(math.Sqrt(float64(s.kernels.Dot(q.rotated, q.rotated))))
 	q.step = max(largest(q.rotated), tiny) / 127
-	fine := max(fourBitStep*q.norm/float32(math.Sqrt(float64(s.padded))), tiny)
 	q.offset = 128 * roundTo(q.bytes, q.rotated, 1/q.step, -127, 127)
+	q.coded = false
+}
+
+// encode prepares a query for estimates too, which few allowed rows don't need.
+func (q *Query) encode() {
+	if q.coded {
+		return
+	}
+	root := float32(math.Sqrt(float64(len(q.rotated))))
+	fine := max(fourBitStep*q.norm/root, tiny)
 	sum := roundTo(q.values, q.rotated, 1/fine, -8, 7)
 	q.code.Reset(q.values)
-	unit := fine / float32(math.Sqrt(float64(s.padded)))
+	unit := fine / root
 	q.code.Scale, q.shift = 2*unit, -unit*float32(sum)
+	q.coded = true
 }
 
 // rounding is how far the query is from what its bytes say.

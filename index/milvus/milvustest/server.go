@@ -170,6 +170,9 @@ func (s *Server) prepare(unpacked string) error {
 func (s *Server) Restart() error {
 	s.command = exec.Command(s.program, "--data", s.dir, "--proxy-port", strconv.Itoa(s.port),
 		"--extra-config", "proxy.timeTickInterval=20", "--extra-config", "common.session.ttl=60")
+	if _, err := os.Stat(filepath.Join(s.dir, "configs", "milvus.yaml")); err == nil {
+		s.command = s.again()
+	}
 	s.command.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	if err := s.command.Start(); err != nil {
 		s.command = nil
@@ -183,6 +186,15 @@ func (s *Server) Restart() error {
 	}
 	defer c.Close() //nolint:errcheck // it was only asked
 	return s.awaitHealth(ctx, c)
+}
+
+// again is the server as the package started it. The package itself would take
+// another port while old connections linger on this one.
+func (s *Server) again() *exec.Cmd {
+	bin := filepath.Join(s.dir, "bin")
+	c := exec.Command(filepath.Join(bin, "milvus"), "run", "standalone")
+	c.Dir, c.Env = s.dir, append(os.Environ(), "DEPLOY_MODE=STANDALONE", "LD_LIBRARY_PATH="+bin)
+	return c
 }
 
 func (s *Server) awaitHealth(ctx context.Context, c client.Client) error {

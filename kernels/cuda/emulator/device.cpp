@@ -1,9 +1,13 @@
 // What the device is, what is left to chance, and the fault that it keeps.
 #include "device.h"
 
+#include <unistd.h>
+
+#include <csignal>
 #include <cstdarg>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <random>
 #include <string>
 
@@ -40,6 +44,18 @@ void report(int code, const char *format, ...) {
 	va_end(arguments);
 	first_code = code, first_text = what;
 	fprintf(stderr, "emulated CUDA device: %s\n", first_text.c_str());
+}
+
+CUresult misbehave(void *copied, size_t bytes) {
+	static size_t copies;
+	const char *text = getenv("CUDA_EMULATOR_FAULT");
+	if (++copies < setting("CUDA_EMULATOR_FAULT_AT", 1) || !text) return CUDA_SUCCESS;
+	std::string kind = text;
+	if (kind == "crash") raise(SIGKILL);
+	while (kind == "hang") pause();
+	if (kind == "nan") memset(copied, 0xff, bytes);
+	if (kind == "fault") report(CUDA_ERROR_ECC_UNCORRECTABLE, "an uncorrectable error of memory, as asked for");
+	return sticky();
 }
 
 CUresult sticky() { return (CUresult)first_code; }

@@ -22,6 +22,11 @@ void report(int code, const char *format, ...) __attribute__((format(printf, 2, 
 CUresult sticky();
 const char *sticky_text();
 
+// misbehave does to what is copied to the host as CUDA_EMULATOR_FAULT says, from
+// the copy on whose number CUDA_EMULATOR_FAULT_AT is: crash ends the process, hang
+// does not return, nan spoils the numbers, fault is an error of the device.
+CUresult misbehave(void *copied, size_t bytes);
+
 // Memory of the device, and pinned memory of the host. size_at is the number of
 // bytes from address to the end of its allocation, 0 outside of all.
 enum class Home { device, host };

@@ -35,6 +35,14 @@ static CUresult copy(Stream *stream, void *to, const void *from, size_t bytes, b
 	return r || !wait ? r : wait_stream(stream);
 }
 
+static CUresult copy_to_host(Stream *stream, void *to, CUdeviceptr from, size_t bytes, bool wait) {
+	CUresult r = enqueue(stream, [=] {
+		memcpy(to, (void *)from, bytes);
+		return misbehave(to, bytes);
+	});
+	return r || !wait ? r : wait_stream(stream);
+}
+
 template <class T> static CUresult fill(Stream *stream, CUdeviceptr to, T value, size_t count, bool wait) {
 	if (!on_device(to, count * sizeof(T)) || to % sizeof(T)) return CUDA_ERROR_INVALID_VALUE;
 	CUresult r = enqueue(stream, [=] {
@@ -200,7 +208,7 @@ API cuMemcpyHtoDAsync_v2(CUdeviceptr to, const void *from, size_t n, CUstream s)
 }
 API cuMemcpyDtoHAsync_v2(void *to, CUdeviceptr from, size_t n, CUstream s) {
 	ENTER;
-	return on_device(from, n) ? copy((Stream *)s, to, (void *)from, n, !pinned(to, n)) : CUDA_ERROR_INVALID_VALUE;
+	return on_device(from, n) ? copy_to_host((Stream *)s, to, from, n, !pinned(to, n)) : CUDA_ERROR_INVALID_VALUE;
 }
 API cuMemcpyDtoDAsync_v2(CUdeviceptr to, CUdeviceptr from, size_t n, CUstream s) {
 	ENTER;
@@ -212,7 +220,7 @@ API cuMemcpyHtoD_v2(CUdeviceptr to, const void *from, size_t n) {
 }
 API cuMemcpyDtoH_v2(void *to, CUdeviceptr from, size_t n) {
 	ENTER;
-	return on_device(from, n) ? copy(nullptr, to, (void *)from, n, true) : CUDA_ERROR_INVALID_VALUE;
+	return on_device(from, n) ? copy_to_host(nullptr, to, from, n, true) : CUDA_ERROR_INVALID_VALUE;
 }
 API cuMemcpyDtoD_v2(CUdeviceptr to, CUdeviceptr from, size_t n) { return cuMemcpyDtoDAsync_v2(to, from, n, nullptr); }
 API cuMemsetD8_v2(CUdeviceptr to, unsigned char v, size_t n) {

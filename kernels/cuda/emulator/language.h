@@ -93,6 +93,7 @@ inline unsigned __float_as_uint(float f) { unsigned x; memcpy(&x, &f, 4); return
 inline float rsqrtf(float x) { return 1 / sqrtf(x); }
 inline float __expf(float x) { return expf(x); }
 template <class T> T min(T a, T b) { return b < a ? b : a; }
+template <class T> T max(T a, T b) { return a < b ? b : a; }
 
 // ENLIST makes a kernel known to the emulator under its name.
 namespace emulator {

@@ -1,0 +1,50 @@
+package bench
+
+import (
+	"fmt"
+	"io"
+	"slices"
+
+	"sluice/bench/load"
+)
+
+// recorder takes figures down, and says them.
+type recorder struct {
+	out map[string]float64
+	log io.Writer
+}
+
+// report records and prints the figures of a service under a load.
+func (r recorder) report(name string, turns []served) {
+	latency := merged(turns, latencyOf)
+	for _, q := range []struct {
+		name string
+		of   float64
+	}{{"p50", .5}, {"p90", .9}, {"p95", .95}, {"p99", .99}, {"p99_9", .999}} {
+		r.out[name+"."+q.name+"_ms"] = milliseconds(latency.Quantile(q.of))
+	}
+	r.out[name+".max_ms"] = milliseconds(latency.Max())
+	rates := perRound(turns, load.Result.Rate)
+	r.out[name+".requests_per_s"] = median(rates)
+	r.out[name+".cpu_ms"] = median(each(turns, func(t served) float64 { return milliseconds(t.usage.CPU) / float64(t.Sent) }))
+	r.out[name+".rss_mb"] = slices.Max(each(turns, func(t served) float64 { return float64(t.usage.Resident) / (1 << 20) }))
+	fmt.Fprintf(r.log, "%-45s %8.0f requests/s (%.0f to %.0f)  p50 %.2f  p95 %.2f  p99 %.2f  max %.1f ms  %.2f CPU ms each  %.0f MB\n",
+		name, median(rates), slices.Min(rates), slices.Max(rates), milliseconds(latency.Quantile(.5)), milliseconds(latency.Quantile(.95)),
+		milliseconds(latency.Quantile(.99)), milliseconds(latency.Max()), r.out[name+".cpu_ms"], r.out[name+".rss_mb"])
+}
+
+// spread also prints what it records.
+func (r recorder) spread(name string, values []float64) {
+	spread(r.out, name, values)
+	fmt.Fprintf(r.log, "%-60s %.3g (%.3g to %.3g)\n", name, r.out[name], r.out[name+".min"], r.out[name+".max"])
+}
+
+func latencyOf(r load.Result) load.Histogram { return r.Latency }
+
+func merged(turns []served, of func(load.Result) load.Histogram) load.Histogram {
+	h := load.NewHistogram()
+	for _, t := range turns {
+		h.Merge(of(t.Result))
+	}
+	return h
+}

@@ -1,0 +1,91 @@
+package chat
+
+import (
+	"encoding/json"
+	"net/http"
+	"net/http/httptest"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"sluice/chunk"
+	"sluice/document"
+)
+
+// script answers with its lines, one a request; a number is a status.
+func script(t *testing.T, answers ...any) (Planner, *[]map[string]any) {
+	t.Helper()
+	var asked []map[string]any
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		var body map[string]any
+		if err := json.NewDecoder(r.Body).Decode(&body); err != nil || r.URL.Path != "/v1/chat/completions" || r.Header.Get("Authorization") != "Bearer key" {
+			w.WriteHeader(http.StatusTeapot)
+			return
+		}
+		asked = append(asked, body)
+		switch answer := answers[min(len(asked), len(answers))-1].(type) {
+		case int:
+			w.WriteHeader(answer)
+		case string:
+			json.NewEncoder(w).Encode(map[string]any{"choices": []any{map[string]any{"message": map[string]string{"role": "assistant", "content": answer}}}})
+		}
+	}))
+	t.Cleanup(server.Close)
+	return Planner{URL: server.URL + "/v1", Model: "m", Key: "key", Client: server.Client()}, &asked
+}
+
+func parsed(t *testing.T) document.Document {
+	t.Helper()
+	doc, err := document.Parse("markdown", []byte("# A\n\none\n\ntwo\n\n## B\n\nthree\n\n|k|v|\n|-|-|\n|1|2|\n"))
+	require.NoError(t, err)
+	return doc
+}
+
+func texts(doc document.Document, chunks []chunk.Chunk) []string {
+	var all []string
+	for _, c := range chunks {
+		all = append(all, chunk.EmbedText(doc.Text, c))
+	}
+	return all
+}
+
+func TestPlan(t *testing.T) {
+	doc := parsed(t)
+	p, asked := script(t, `{"chunks":[["h1","p1","p2"],["h2","p3","t1"]]}`)
+	chunks, err := chunk.Planned(t.Context(), doc, p)
+	require.NoError(t, err)
+	require.Equal(t, []string{"A\none\n\ntwo", "A > B\nthree\n\nk: 1; v: 2."}, texts(doc, chunks))
+	require.Len(t, *asked, 1)
+	require.EqualValues(t, 0, (*asked)[0]["temperature"])
+	require.Equal(t, "m", (*asked)[0]["model"])
+}
+
+// TestWrongPlansAreAskedForAgain: an unknown id, an id twice, no JSON, a fault of the server.
+func TestWrongPlansAreAskedForAgain(t *testing.T) {
+	doc := parsed(t)
+	right := `{"chunks":[["p1"],["p2"],["p3"],["t1"]]}`
+	for _, wrong := range []any{`{"chunks":[["p9"]]}`, `{"chunks":[["p1"],["p1"]]}`, `no JSON`, 503, 429} {
+		p, asked := script(t, wrong, right)
+		chunks, err := chunk.Planned(t.Context(), doc, p)
+		require.NoError(t, err, "%v", wrong)
+		require.Len(t, chunks, 4)
+		require.Len(t, *asked, 2)
+	}
+	p, asked := script(t, `no JSON`)
+	_, err := chunk.Planned(t.Context(), doc, p)
+	require.ErrorIs(t, err, chunk.ErrPlan)
+	require.Len(t, *asked, attempts)
+	p, asked = script(t, 401)
+	_, err = chunk.Planned(t.Context(), doc, p)
+	require.ErrorContains(t, err, "status 401")
+	require.Len(t, *asked, 1)
+}
+
+// TestMissingIDsAreAChunk: what the model forgets is not lost.
+func TestMissingIDsAreAChunk(t *testing.T) {
+	doc := parsed(t)
+	p, _ := script(t, `{"chunks":[["h1","p1"],["t1"]]}`)
+	chunks, err := chunk.Planned(t.Context(), doc, p)
+	require.NoError(t, err)
+	require.Equal(t, []string{"A\none", "A\ntwo", "A > B\nthree", "A > B\nk: 1; v: 2."}, texts(doc, chunks))
+}

@@ -1,0 +1,173 @@
+package chunk
+
+import (
+	"strings"
+
+	"sluice/document"
+)
+
+// longLead bounds what is said again before the rows of every part of a table.
+var longLead = limits{words: maxWords / 4, pieces: maxPieces / 4}
+
+// leadTo is the caption of the table blocks[i], or else the line that leads to it.
+func leadTo(text string, blocks []*document.Block, i int) string {
+	if caption := blocks[i].Grid.Caption; caption != "" {
+		return caption
+	}
+	if i > 0 && (leads(text, blocks[i-1]) || blocks[i-1].Kind == document.Caption) {
+		if s := text[blocks[i-1].Start:blocks[i-1].End]; measure(s, longLead).fits(len(s), longLead) {
+			return strings.Join(strings.Fields(s), " ")
+		}
+	}
+	return ""
+}
+
+// inWords packs what reaches from start to the end of a block, its tables in
+// words, and says whether that was possible in one piece.
+func (p *packer) inWords(start int, b *document.Block) bool {
+	tables := tablesIn(b, nil)
+	index := wordsOf(p.text, start, b.End, tables)
+	s := measure(index, p.limits)
+	if !s.fits(len(index), p.limits) || !fitsShown(b.End-start) {
+		return false
+	}
+	p.tables = append(p.tables, tables...)
+	p.add(start, b.End, s)
+	return true
+}
+
+// tablesIn adds the tables whose cells are known in a block, in order.
+func tablesIn(b *document.Block, tables []*document.Block) []*document.Block {
+	if isTable(b) {
+		return append(tables, b)
+	}
+	for _, c := range b.Children {
+		tables = tablesIn(c, tables)
+	}
+	return tables
+}
+
+// wordsOf is the text [start, end) with its tables in words: what stands before
+// their rows, and then a sentence for each row.
+func wordsOf(text string, start, end int, tables []*document.Block) string {
+	var out strings.Builder
+	for _, b := range tables {
+		out.WriteString(text[start:b.Grid.Rows[0].Start])
+		columns := b.Grid.Columns()
+		for i, row := range body(b.Grid) {
+			if i > 0 {
+				out.WriteByte('\n')
+			}
+			out.WriteString(sentenceOf(columns, row.Cells))
+		}
+		start = b.End
+	}
+	out.WriteString(text[start:end])
+	return out.String()
+}
+
+// index is what the chunk under way is found by, "" if it has no table.
+func (p *packer) index() string {
+	until := len(p.tables) // those of the next chunk are there already
+	for until > 0 && p.tables[until-1].Start >= p.end {
+		until--
+	}
+	from := until
+	for from > 0 && p.tables[from-1].Start >= p.start {
+		from--
+	}
+	if from == until {
+		return ""
+	}
+	return wordsOf(p.text, p.start, p.end, p.tables[from:until])
+}
+
+// isTable says whether a block is a table whose cells are known.
+func isTable(b *document.Block) bool { return b.Kind == document.Table && b.Grid != nil }
+
+// table makes chunks of whole rows. Each is found by its rows in words, a
+// sentence each, after the table's lead; the first also shows what is before
+// its rows, from start on. A row that fits into no chunk is cut as text is.
+func (p *packer) table(b *document.Block, start int, lead string) {
+	columns := b.Grid.Columns()
+	c := Chunk{Start: start, End: start, Headings: p.path}
+	for _, row := range body(b.Grid) {
+		words := sentenceOf(columns, row.Cells)
+		if !p.takes(c, row, joined(c.Index, words)) {
+			p.emit(c)
+			c = Chunk{Start: max(c.Start, c.End), End: c.End, Headings: p.path}
+		}
+		if c.Index == "" {
+			words = joined(lead, words)
+		}
+		if p.takes(c, row, joined(c.Index, words)) {
+			c.Index, c.End = joined(c.Index, words), row.End
+			continue
+		}
+		p.cut(c.Start, row.End, line, word, prefix(p.limits))
+		p.flush()
+		c = Chunk{Start: row.End, End: row.End, Headings: p.path}
+	}
+	p.emit(c)
+	p.cut(c.End, b.End, line, word, prefix(p.limits))
+	p.flush()
+}
+
+// body is the rows below the header, or all if there are no others.
+func body(g *document.Grid) []document.Row {
+	if g.Header < len(g.Rows) {
+		return g.Rows[g.Header:]
+	}
+	return g.Rows
+}
+
+// takes says whether the chunk with one more row, and with that index text, is
+// within the limits.
+func (p *packer) takes(c Chunk, row document.Row, index string) bool {
+	return measure(index, p.limits).fits(len(index), p.limits) && fitsShown(row.End-c.Start)
+}
+
+// emit adds a chunk of rows, if it has any.
+func (p *packer) emit(c Chunk) {
+	if c.Start, c.End = trim(p.text, c.Start, c.End); c.Start < c.End {
+		p.chunks = append(p.chunks, c)
+	}
+}
+
+// fitsShown says whether so many bytes may be shown as one chunk: the marks and
+// spaces of a table are no reason to cut it.
+func fitsShown(n int) bool { return n <= 2*maxBytes }
+
+// sentenceOf says a row in words: each cell after the name of its column. What
+// spans several columns of one name is said once.
+func sentenceOf(columns, cells []string) string {
+	var parts []string
+	for i, cell := range cells {
+		if cell == "" || i > 0 && cell == cells[i-1] && nameOf(columns, i) == nameOf(columns, i-1) {
+			continue
+		}
+		if name := nameOf(columns, i); name != "" {
+			cell = name + ": " + cell
+		}
+		parts = append(parts, cell)
+	}
+	if len(parts) == 0 {
+		return ""
+	}
+	return strings.TrimRight(strings.Join(parts, "; "), ".") + "."
+}
+
+func nameOf(columns []string, i int) string {
+	if i < len(columns) {
+		return strings.TrimSuffix(columns[i], ":")
+	}
+	return ""
+}
+
+// joined puts two texts on lines of their own.
+func joined(a, b string) string {
+	if a == "" || b == "" {
+		return a + b
+	}
+	return a + "\n" + b
+}

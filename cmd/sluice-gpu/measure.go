@@ -1,0 +1,49 @@
+//go:build nvidia
+
+package main
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+
+	"sluice/bench/figures"
+	"sluice/gpu/cuda/measure"
+	"sluice/gpu/cuda/worker"
+)
+
+// commit is set by the linker.
+var commit = "unknown"
+
+// measureDevice writes the figures of a device, and to a file if one is named.
+func measureDevice(args []string) error {
+	flags := flag.NewFlagSet("measure", flag.ContinueOnError)
+	file := flags.String("json", "", "write the figures to this file")
+	if err := flags.Parse(args); err != nil {
+		return err
+	}
+	ordinal, err := strconv.Atoi(flags.Arg(0))
+	if err != nil || flags.NArg() != 1 {
+		return errors.New("usage: sluice-gpu measure [--json FILE] DEVICE")
+	}
+	d, err := worker.Open(ordinal)
+	if err != nil {
+		return err
+	}
+	described, err := d.Describe()
+	if err != nil {
+		return err
+	}
+	fmt.Printf("%s, compute %s, CUDA %s, kernels %s\n", described.Name, described.Compute, described.Driver, described.Kernels)
+	measured, err := measure.Run(d, measure.Full, os.Stdout)
+	if *file != "" {
+		environment := figures.Local(described.Kernels)
+		environment.GPU = described.Name
+		f := figures.File{Command: "sluice-gpu " + strings.Join(os.Args[1:], " "), Commit: commit, Environment: environment, Figures: measured}
+		err = errors.Join(err, f.Write(*file))
+	}
+	return errors.Join(err, d.Close())
+}

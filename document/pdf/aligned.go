@@ -1,0 +1,110 @@
+package pdf
+
+import (
+	"slices"
+
+	"sluice/document"
+)
+
+const (
+	leastRows   = 3
+	columnSpace = 5.0 // points of white between two columns, all rows together
+)
+
+// withAligned makes tables of neighbouring rows whose pieces stand in columns.
+func withAligned(items []item) []item {
+	rows := rowsOf(items, func(i item) document.Box { return i.box })
+	var out []item
+	for at := 0; at < len(rows); {
+		n := alignedRows(rows[at:])
+		if n < leastRows {
+			slices.SortStableFunc(rows[at], func(a, b item) int { return compare(a.box.Left, b.box.Left) })
+			out = append(out, rows[at]...)
+			at++
+			continue
+		}
+		t := tableOf(rows[at : at+n])
+		out = append(out, item{box: t.box, table: t})
+		at += n
+	}
+	return out
+}
+
+// alignedRows is how many of the first rows make a table, 0 for none: each but
+// those that go on with a cell has as many pieces as there are columns.
+func alignedRows(rows [][]item) int {
+	if !parted(rows[0]) {
+		return 0
+	}
+	n, full := 0, 0
+	for n < len(rows) && onlyLines(rows[n]) && close(rows, n) {
+		columns := columnsOf(rows[:n+1])
+		if len(columns) < 2 || len(columns) < len(rows[0]) {
+			break
+		}
+		if parted(rows[n]) {
+			full++
+		} else if left := rows[n][0].box.Left; left < columns[1].Left-2 {
+			break // a line of its own that begins where the table does
+		}
+		n++
+	}
+	for n > 0 && !parted(rows[n-1]) && full < leastRows {
+		n--
+	}
+	if full < leastRows {
+		return 0
+	}
+	return n
+}
+
+func parted(row []item) bool { return len(row) >= 2 }
+
+func onlyLines(row []item) bool {
+	return !slices.ContainsFunc(row, func(i item) bool {
+		return i.line == nil || i.line.turned || isBullet(firstWord(i.line.text))
+	})
+}
+
+// close says whether row n follows the one before it without a wide gap.
+func close(rows [][]item, n int) bool {
+	return n == 0 || boxOf(rows[n]).Top-boxOf(rows[n-1]).Bottom < 2.2*rows[n][0].line.size
+}
+
+// columnsOf are the intervals that the pieces of all rows cover together, with
+// white between them.
+func columnsOf(rows [][]item) []document.Box {
+	var boxes []document.Box
+	for _, row := range rows {
+		for _, i := range row {
+			boxes = append(boxes, i.box)
+		}
+	}
+	slices.SortFunc(boxes, func(a, b document.Box) int { return compare(a.Left, b.Left) })
+	var columns []document.Box
+	for _, b := range boxes {
+		if last := len(columns) - 1; last >= 0 && b.Left < columns[last].Right+columnSpace {
+			columns[last] = union(columns[last], b)
+		} else {
+			columns = append(columns, b)
+		}
+	}
+	return columns
+}
+
+// tableOf puts pieces into columns and rows.
+func tableOf(rows [][]item) *table {
+	columns := columnsOf(rows)
+	t := &table{box: boxOf(slices.Concat(rows...)), page: rows[0][0].line.page, bold: true}
+	for _, c := range columns {
+		t.columns = append(t.columns, centre(c))
+	}
+	for n, row := range rows {
+		t.addRow(row, columns, beginsRow(row, columns))
+		for _, i := range row {
+			t.bold = t.bold && (n > 0 || i.line.bold)
+		}
+	}
+	t.header = headerOf(t.rows, t.bold)
+	return t
+}

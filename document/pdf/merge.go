@@ -1,0 +1,120 @@
+package pdf
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"sluice/document"
+)
+
+const (
+	sameColumn = 12.0 // points between the centres of one column on two pages
+	leastSame  = 0.8  // share of the columns that have one
+)
+
+// joinTables puts a table together that goes on on the next page. Captions that
+// only say so are taken out.
+func joinTables(blocks []*block) []*block {
+	names := 0
+	var out []*block
+	for i, n := range blocks {
+		if n.kind != document.Table {
+			out = append(out, n)
+			continue
+		}
+		names++
+		t := n.table
+		t.ids, t.pages, t.places = []string{fmt.Sprintf("t%d", names)}, []int{n.page}, n.placed()
+		at := lastTable(out, n.page)
+		if at < 0 || hasTitle(blocks, i) {
+			out = append(out, n)
+			continue
+		}
+		before := out[at].table
+		columns, share := aligned(before, t)
+		if share < leastSame || ownHeader(before, t) {
+			out = append(out, n)
+			continue
+		}
+		out = out[:at+1]
+		before.append(t, columns, share)
+	}
+	return out
+}
+
+// lastTable finds the table that a page before ends with: nothing but a note
+// that it is continued stands after it.
+func lastTable(blocks []*block, page int) int {
+	for i := len(blocks) - 1; i >= 0; i-- {
+		n := blocks[i]
+		switch {
+		case n.kind == document.Table && n.table.pages[len(n.table.pages)-1] == page-1:
+			return i
+		case !continued(n):
+			return -1
+		}
+	}
+	return -1
+}
+
+func continued(n *block) bool {
+	text := strings.ToLower(n.text)
+	return len(text) < 80 && (strings.Contains(text, "continued") || strings.Contains(text, "cont'd"))
+}
+
+// hasTitle says whether a table has a caption of its own before it, other than
+// one which says that it is continued.
+func hasTitle(blocks []*block, i int) bool {
+	return i > 0 && blocks[i-1].page == blocks[i].page && !continued(blocks[i-1])
+}
+
+// aligned maps the columns of a part to those of the whole, -1 for none, and
+// returns the share of the whole's that have one.
+func aligned(whole, part *table) (columns []int, share float64) {
+	same := 0
+	for _, x := range part.columns {
+		at := slices.IndexFunc(whole.columns, func(y float64) bool { return abs(x-y) <= sameColumn })
+		columns = append(columns, at)
+		if at >= 0 {
+			same++
+		}
+	}
+	return columns, float64(same) / float64(max(len(whole.columns), len(part.columns)))
+}
+
+// ownHeader says whether a part begins with a header that is not the whole's.
+func ownHeader(whole, part *table) bool {
+	return part.header > 0 && part.bold && !sameRow(whole.rows[0], part.rows[0])
+}
+
+func sameRow(a, b []string) bool {
+	return strings.EqualFold(strings.Join(a, "|"), strings.Join(b, "|"))
+}
+
+// append adds the rows of a part, but for a header that is repeated.
+func (t *table) append(part *table, columns []int, share float64) {
+	inherited := t.pages[0]
+	rows := part.rows
+	if t.header > 0 && sameRow(t.rows[0], rows[0]) {
+		rows, inherited = rows[1:], 0
+	}
+	for _, row := range rows {
+		cells := make([]string, len(t.rows[0]))
+		for j, cell := range row {
+			if at := columns[j]; at >= 0 && cell != "" {
+				cells[at] = joinLines([]string{cells[at], cell})
+			} else if at < 0 {
+				cells[len(cells)-1] = joinLines([]string{cells[len(cells)-1], cell})
+			}
+		}
+		t.rows = append(t.rows, cells)
+	}
+	if t.header == 0 {
+		inherited = 0
+	}
+	t.pages, t.ids, t.places = append(t.pages, part.pages...), append(t.ids, part.ids...), append(t.places, part.places...)
+	t.merge = &document.Merge{
+		SourcePages: t.pages, OriginalTableIDs: t.ids, InheritedHeaderFromPage: inherited, Confidence: share, ColumnAlignment: columns,
+	}
+}

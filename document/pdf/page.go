@@ -1,0 +1,329 @@
+package pdf
+
+import (
+	"math"
+	"slices"
+	"strings"
+	"unicode"
+
+	"github.com/klippa-app/go-pdfium/enums"
+	"github.com/klippa-app/go-pdfium/responses"
+
+	"sluice/document"
+)
+
+const (
+	objectPath  = enums.FPDF_PAGEOBJ_PATH
+	objectImage = enums.FPDF_PAGEOBJ_IMAGE
+)
+
+// Signs that stand around a raised mark until it is known whether a footnote
+// has it. Of what a file brings, characters of the private use area are left out.
+const (
+	markOpen  = '\uE000'
+	markClose = '\uE001'
+	parting   = '\uE002' // in the place of a hyphen at the end of a line
+)
+
+// page is what stands on one page. All boxes are in points from its upper left corner.
+type page struct {
+	number        int
+	width, height float64
+	runs          []run
+	rules         []document.Box // thin lines
+	pictures      []document.Box
+	lines         []*line
+	tables        []*table
+	furniture     []document.Furniture
+}
+
+// run is text in one style, on one line.
+type run struct {
+	text   string
+	box    document.Box
+	size   float64
+	bold   bool
+	mono   bool
+	turned bool // it does not run from left to right
+}
+
+// addRuns takes the runs of a page. PDFium reports the box and font of each and,
+// apart from that, the characters in their order; what lies in a box may belong
+// to a run that is drawn over it, so the characters are dealt out in order. A
+// run with a wide gap in it, as between two cells, becomes two.
+func (p *page) addRuns(text *responses.GetPageTextStructured) {
+	at := 0
+	for i, r := range text.Rects {
+		var next *responses.CharPosition
+		if i+1 < len(text.Rects) {
+			next = &text.Rects[i+1].PointPosition
+		}
+		first, end := take(text.Chars, at, r.PointPosition, next)
+		at = end
+		n := p.styled(r)
+		for first < end {
+			until := gapAfter(text.Chars[:end], first, 0.7*n.size)
+			p.addRun(n, text.Chars[first:until])
+			first = until
+		}
+	}
+}
+
+// take returns the range of characters from position at on that lie in a box, up
+// to those that begin the next one.
+func take(chars []*responses.GetPageTextStructuredChar, at int, box responses.CharPosition, next *responses.CharPosition) (first, end int) {
+	for at < len(chars) && (isGenerated(chars[at]) || !within(box, chars[at].PointPosition)) {
+		at++
+	}
+	first = at
+	reached := false
+	for ; at < len(chars); at++ {
+		c := chars[at]
+		if !isGenerated(c) && (!within(box, c.PointPosition) || reached && next != nil && within(*next, c.PointPosition)) {
+			break
+		}
+		reached = reached || c.PointPosition.Right >= box.Right-0.01 && !isGenerated(c)
+	}
+	return first, at
+}
+
+// gapAfter is the position before which a gap wider than that ends what begins
+// at first.
+func gapAfter(chars []*responses.GetPageTextStructuredChar, first int, gap float64) int {
+	right := chars[first].PointPosition.Right
+	for i := first; i < len(chars); i++ {
+		c := chars[i]
+		if isGenerated(c) || strings.TrimSpace(c.Text) == "" {
+			continue
+		}
+		if math.Abs(math.Sin(c.Angle)) < 0.1 && c.PointPosition.Left-right > gap {
+			return i
+		}
+		right = c.PointPosition.Right
+	}
+	return len(chars)
+}
+
+// isGenerated says whether PDFium made a character up, as a space between words.
+func isGenerated(c *responses.GetPageTextStructuredChar) bool {
+	at := c.PointPosition
+	return at.Right-at.Left < 0.01 || at.Top-at.Bottom < 0.01
+}
+
+func within(box, c responses.CharPosition) bool {
+	const slack = 0.01
+	return c.Left >= box.Left-slack && c.Right <= box.Right+slack && c.Bottom >= box.Bottom-slack && c.Top <= box.Top+slack
+}
+
+// styled is a run without its text.
+func (p *page) styled(r *responses.GetPageTextStructuredRect) run {
+	n := run{size: r.PointPosition.Top - r.PointPosition.Bottom}
+	if f := r.FontInformation; f != nil {
+		name := strings.ToLower(f.Name)
+		if f.RenderedSize > 0 {
+			n.size = f.RenderedSize
+		} else if f.Size > 0 {
+			n.size = f.Size
+		}
+		n.bold = f.Weight >= 600 || strings.Contains(name, "bold") || strings.Contains(name, "black")
+		n.mono = f.Flags&1 != 0 || strings.Contains(name, "mono") || strings.Contains(name, "courier")
+	}
+	return n
+}
+
+// addRun adds a run of these characters, unless they are blank.
+func (p *page) addRun(n run, chars []*responses.GetPageTextStructuredChar) {
+	var text strings.Builder
+	seen := false
+	for _, c := range chars {
+		text.WriteString(strings.Map(readable, c.Text))
+		if isGenerated(c) || strings.TrimSpace(c.Text) == "" {
+			continue
+		}
+		at := c.PointPosition
+		box := document.Box{Left: at.Left, Top: p.height - at.Top, Right: at.Right, Bottom: p.height - at.Bottom}
+		if !seen {
+			n.box, n.turned, seen = box, math.Abs(math.Sin(c.Angle)) > 0.1, true
+		}
+		n.box = union(n.box, box)
+	}
+	if n.text = text.String(); seen && strings.TrimSpace(n.text) != "" {
+		p.runs = append(p.runs, n)
+	}
+}
+
+// readable maps PDFium's hyphen at the end of a line to one, and leaves out what
+// is no character.
+func readable(c rune) rune {
+	switch {
+	case c == '\u0002':
+		return '-'
+	case unicode.Is(unicode.Co, c) || c == '\uFFFE':
+		return -1
+	case unicode.IsControl(c):
+		return ' '
+	}
+	return c
+}
+
+// addObject keeps a path by its shape: a thin one is a rule, a small square one
+// a bullet, a frame four rules.
+func (p *page) addObject(image bool, b document.Box) {
+	w, h := width(b), height(b)
+	switch {
+	case image:
+		if w > 40 && h > 40 && w*h < 0.8*p.width*p.height {
+			p.pictures = append(p.pictures, b)
+		}
+	case w <= 3 && h <= 3 || w > p.width || h > p.height || w*h > 0.8*p.width*p.height:
+	case w <= 3 || h <= 3:
+		p.rules = append(p.rules, b)
+	case w < 8 && h < 8 && math.Abs(w-h) < 1:
+		p.runs = append(p.runs, run{text: "•", box: b, size: 2 * h})
+	case w > 12 && h > 6:
+		p.rules = append(p.rules,
+			document.Box{Left: b.Left, Top: b.Top, Right: b.Right, Bottom: b.Top}, document.Box{Left: b.Left, Top: b.Bottom, Right: b.Right, Bottom: b.Bottom},
+			document.Box{Left: b.Left, Top: b.Top, Right: b.Left, Bottom: b.Bottom}, document.Box{Left: b.Right, Top: b.Top, Right: b.Right, Bottom: b.Bottom})
+	}
+}
+
+// line is a row of runs without a wide gap.
+type line struct {
+	text   string
+	box    document.Box
+	size   float64
+	bold   bool // all of it
+	mono   bool
+	turned bool
+	page   int
+}
+
+// makeLines joins what stands at one height; turned text is a line by itself.
+func (p *page) makeLines() {
+	var level []run
+	for _, r := range p.runs {
+		if r.turned {
+			l := lineOf([]run{r})
+			l.page = p.number
+			p.lines = append(p.lines, l)
+		} else {
+			level = append(level, r)
+		}
+	}
+	for _, row := range rowsOf(level, func(r run) document.Box { return r.box }) {
+		slices.SortStableFunc(row, func(a, b run) int { return compare(a.box.Left, b.box.Left) })
+		from := 0
+		for i := 1; i <= len(row); i++ {
+			if i == len(row) || row[i].box.Left-row[i-1].box.Right > gapOf(row[i-1], row[i]) {
+				l := lineOf(row[from:i])
+				l.page = p.number
+				p.lines = append(p.lines, l)
+				from = i
+			}
+		}
+	}
+}
+
+// gapOf is the gap beyond which two runs of a row are two lines; a bullet
+// belongs to what it stands before.
+func gapOf(a, b run) float64 {
+	if isBullet(strings.TrimSpace(a.text)) {
+		return 40
+	}
+	return 1.1 * max(a.size, b.size)
+}
+
+// lineOf joins runs from left to right.
+func lineOf(runs []run) *line {
+	l := &line{box: runs[0].box, bold: true, mono: true, turned: true}
+	chars := 0
+	for _, r := range runs {
+		l.box = union(l.box, r.box)
+		if n := len(r.text); n > chars && !isBullet(strings.TrimSpace(r.text)) {
+			chars, l.size = n, r.size
+		}
+		l.bold, l.mono, l.turned = l.bold && (r.bold || isBullet(r.text)), l.mono && r.mono, l.turned && r.turned
+	}
+	l.size = max(l.size, runs[0].size/4)
+	var text strings.Builder
+	for i, r := range runs {
+		s := r.text
+		if i > 0 && isRaised(r, l) {
+			s = string(markOpen) + strings.TrimSpace(s) + string(markClose)
+		} else if i > 0 && r.box.Left-runs[i-1].box.Right > 0.15*l.size || i > 0 && isBullet(strings.TrimSpace(runs[i-1].text)) {
+			text.WriteByte(' ')
+		}
+		text.WriteString(s)
+	}
+	l.text = strings.Join(strings.Fields(text.String()), " ")
+	if l.mono {
+		l.text = strings.TrimRight(text.String(), " ")
+	}
+	return l
+}
+
+// isRaised says whether a run is a mark of a footnote by its place.
+func isRaised(r run, l *line) bool {
+	s := strings.TrimSpace(r.text)
+	return len(s) <= 3 && r.size < 0.85*l.size && r.box.Bottom < l.box.Bottom-0.15*l.size && (isNumber(s) || strings.Trim(s, "*†‡") == "")
+}
+
+func isNumber(s string) bool {
+	return s != "" && strings.Trim(s, "0123456789") == ""
+}
+
+func isBullet(s string) bool {
+	return len(s) <= 3 && s != "" && strings.ContainsAny(s, "•◦▪▫‣●○■□·⁃∙")
+}
+
+// rowsOf groups what stands at the same height, from the top.
+func rowsOf[T any](all []T, boxOf func(T) document.Box) [][]T {
+	sorted := slices.Clone(all)
+	slices.SortStableFunc(sorted, func(a, b T) int { return compare(middle(boxOf(a)), middle(boxOf(b))) })
+	var rows [][]T
+	var bands []document.Box
+	for _, one := range sorted {
+		box, best, most := boxOf(one), -1, 0.6
+		for i := len(rows) - 1; i >= max(0, len(rows)-8); i-- {
+			if share := sharedHeight(bands[i], box); share >= most {
+				best, most = i, share
+			}
+		}
+		if best < 0 {
+			rows, bands = append(rows, []T{one}), append(bands, box)
+			continue
+		}
+		rows[best], bands[best] = append(rows[best], one), union(bands[best], box)
+	}
+	return rows
+}
+
+// sharedHeight is the share of the lower box's height that both have.
+func sharedHeight(a, b document.Box) float64 {
+	least := max(min(height(a), height(b)), 0.1)
+	return (min(a.Bottom, b.Bottom) - max(a.Top, b.Top)) / least
+}
+
+func width(b document.Box) float64  { return b.Right - b.Left }
+func height(b document.Box) float64 { return b.Bottom - b.Top }
+func middle(b document.Box) float64 { return (b.Top + b.Bottom) / 2 }
+func centre(b document.Box) float64 { return (b.Left + b.Right) / 2 }
+
+func union(a, b document.Box) document.Box {
+	return document.Box{Left: min(a.Left, b.Left), Top: min(a.Top, b.Top), Right: max(a.Right, b.Right), Bottom: max(a.Bottom, b.Bottom)}
+}
+
+func holds(outer, inner document.Box) bool {
+	x, y := centre(inner), middle(inner)
+	return outer.Left <= x && x <= outer.Right && outer.Top <= y && y <= outer.Bottom
+}
+
+func compare(a, b float64) int {
+	switch {
+	case a < b:
+		return -1
+	case a > b:
+		return 1
+	}
+	return 0
+}

@@ -1,0 +1,167 @@
+package pdf
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/cockroachdb/datadriven"
+	"github.com/stretchr/testify/require"
+
+	"sluice/document"
+	"sluice/model/hub"
+)
+
+// shared keeps compiled code where the daemon keeps it: compiling takes long.
+func shared(t testing.TB) *Reader {
+	t.Helper()
+	dir, err := hub.CacheDir()
+	require.NoError(t, err)
+	r := NewReader(filepath.Join(dir, "compiled"))
+	t.Cleanup(func() { require.NoError(t, r.Close()) })
+	return r
+}
+
+// TestGolden runs testdata/golden/*: "read file=F" prints the blocks and the
+// furniture of testdata/F.
+func TestGolden(t *testing.T) {
+	r := shared(t)
+	datadriven.Walk(t, "testdata/golden", func(t *testing.T, path string) {
+		datadriven.RunTest(t, path, func(t *testing.T, d *datadriven.TestData) string {
+			var file string
+			d.ScanArgs(t, "file", &file)
+			doc, err := r.Parse(t.Context(), read(t, filepath.Join("testdata", file)))
+			if err != nil {
+				return "error: " + err.Error() + "\n"
+			}
+			require.NoError(t, document.Check(doc))
+			var out strings.Builder
+			fmt.Fprintf(&out, "title: %q, %d pages, slides: %v\n", doc.Title, len(doc.Pages), doc.Slides())
+			dump(&out, doc.Text, doc.Blocks, "")
+			for _, f := range doc.Furniture {
+				fmt.Fprintf(&out, "%s on %d %q\n", f.Kind, f.Place.Page, f.Text)
+			}
+			return out.String()
+		})
+	})
+}
+
+func dump(out *strings.Builder, text string, blocks []*document.Block, indent string) {
+	for _, b := range blocks {
+		fmt.Fprintf(out, "%s%s", indent, b.Kind)
+		for _, p := range b.Places {
+			fmt.Fprintf(out, " %d:%.0f,%.0f-%.0f,%.0f", p.Page, p.Box.Left, p.Box.Top, p.Box.Right, p.Box.Bottom)
+		}
+		switch {
+		case b.Kind == document.Section:
+			fmt.Fprintf(out, " %d", b.Level)
+		case b.Grid != nil:
+			fmt.Fprintf(out, " caption %q header %d", b.Grid.Caption, b.Grid.Header)
+			if m := b.Grid.Merge; m != nil {
+				fmt.Fprintf(out, " pages %v of %v header from %d sure %.2f columns %v", m.SourcePages, m.OriginalTableIDs, m.InheritedHeaderFromPage, m.Confidence, m.ColumnAlignment)
+			}
+			fmt.Fprintf(out, "\n%s", text[b.Start:b.End])
+		case len(b.Children) == 0:
+			fmt.Fprintf(out, " %q", text[b.Start:b.End])
+		}
+		out.WriteByte('\n')
+		dump(out, text, b.Children, indent+"  ")
+	}
+}
+
+// TestBadFiles: what cannot be read is a clear error, and the next file is read.
+func TestBadFiles(t *testing.T) {
+	r := shared(t)
+	whole := read(t, "testdata/tables.pdf")
+	for name, c := range map[string]struct {
+		raw  []byte
+		want error
+	}{
+		"nothing":         {nil, document.ErrMalformed},
+		"no PDF":          {[]byte("hello"), document.ErrMalformed},
+		"half of one":     {whole[:len(whole)/2], document.ErrMalformed},
+		"encrypted":       {read(t, "testdata/encrypted.pdf"), ErrEncrypted},
+		"too many pages":  {manyPages(MaxPages + 1), ErrTooLarge},
+		"10,000 of pages": {manyPages(10_000), ErrTooLarge},
+	} {
+		_, err := r.Parse(t.Context(), c.raw)
+		require.ErrorIs(t, err, c.want, name)
+	}
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+	_, err := r.Parse(ended, whole)
+	require.ErrorIs(t, err, context.Canceled)
+
+	doc, err := r.Parse(t.Context(), whole)
+	require.NoError(t, err)
+	require.Contains(t, doc.Text, "Station 12")
+}
+
+// TestCancelled: a context that ends stops a file that takes long.
+func TestCancelled(t *testing.T) {
+	r := shared(t)
+	_, err := r.Parse(t.Context(), read(t, "testdata/notes.pdf"))
+	require.NoError(t, err)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
+	defer cancel()
+	_, err = r.Parse(ctx, manyPages(MaxPages))
+	require.ErrorIs(t, err, context.DeadlineExceeded)
+}
+
+// manyPages is a PDF of empty pages.
+func manyPages(n int) []byte {
+	var body, kids strings.Builder
+	body.WriteString("%PDF-1.4\n1 0 obj<</Type/Catalog/Pages 2 0 R>>endobj\n")
+	for i := range n {
+		fmt.Fprintf(&kids, "%d 0 R ", i+3)
+		fmt.Fprintf(&body, "%d 0 obj<</Type/Page/Parent 2 0 R/MediaBox[0 0 99 99]>>endobj\n", i+3)
+	}
+	fmt.Fprintf(&body, "2 0 obj<</Type/Pages/Count %d/Kids[%s]>>endobj\ntrailer<</Root 1 0 R>>\n%%%%EOF", n, kids.String())
+	return []byte(body.String())
+}
+
+func FuzzParse(f *testing.F) {
+	paths, err := filepath.Glob("testdata/*.pdf")
+	require.NoError(f, err)
+	for _, path := range paths {
+		raw, err := os.ReadFile(path)
+		require.NoError(f, err)
+		f.Add(raw)
+	}
+	r := shared(f)
+	f.Fuzz(func(t *testing.T, raw []byte) {
+		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+		defer cancel()
+		if doc, err := r.Parse(ctx, raw); err == nil {
+			require.NoError(t, document.Check(doc))
+		}
+	})
+}
+
+// FuzzLayout checks what is made of any lines, apart from the engine.
+func FuzzLayout(f *testing.F) {
+	f.Add([]byte("\x00\x10\x20\x30abc\x01"), uint8(3))
+	f.Fuzz(func(t *testing.T, raw []byte, pages uint8) {
+		all := make([]*page, pages%4+1)
+		for i := range all {
+			all[i] = &page{number: i + 1, width: 300, height: 300}
+		}
+		for at := 0; at+6 < len(raw); at += 6 {
+			p := all[int(raw[at])%len(all)]
+			box := document.Box{Left: float64(raw[at+1]), Top: float64(raw[at+2]), Right: float64(raw[at+1]) + float64(raw[at+3]%64), Bottom: float64(raw[at+2]) + float64(raw[at+4]%16)}
+			texts := []string{"A line of prose that is long enough", "- item", "7", "1. one", "Table 1: x", "cell-", string(markOpen) + "3" + string(markClose) + " note", "Figure 2: y"}
+			if raw[at+5] > 200 {
+				p.addObject(raw[at+5] > 240, box)
+				continue
+			}
+			p.runs = append(p.runs, run{text: texts[int(raw[at+5])%len(texts)], box: box, size: 4 + float64(raw[at+4]%16), bold: raw[at+5]&16 > 0, mono: raw[at+5]&32 > 0})
+		}
+		doc, err := document.Assemble(layout(all))
+		require.NoError(t, err)
+		require.NoError(t, document.Check(doc))
+	})
+}

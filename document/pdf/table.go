@@ -1,0 +1,250 @@
+package pdf
+
+import (
+	"slices"
+	"strings"
+
+	"sluice/document"
+)
+
+// table is a grid found on a page.
+type table struct {
+	box     document.Box
+	columns []float64 // their centres
+	rows    [][]string
+	header  int
+	bold    bool // its first row
+	page    int
+	pages   []int
+	ids     []string
+	merge   *document.Merge
+	places  []document.Place
+}
+
+const touching = 3.0 // points between rules that meet
+
+// findRuled makes tables of rules that cross, and takes their runs away.
+func (p *page) findRuled() {
+	for _, group := range connected(p.rules) {
+		xs, ys := gridOf(group)
+		if len(xs) < 3 || len(ys) < 3 {
+			continue
+		}
+		t := &table{box: document.Box{Left: xs[0], Top: ys[0], Right: xs[len(xs)-1], Bottom: ys[len(ys)-1]}, page: p.number}
+		cells, rest := p.cellsOf(t.box, xs, ys)
+		if !t.fill(cells, group, xs, ys) {
+			continue
+		}
+		p.runs = rest
+		p.tables = append(p.tables, t)
+	}
+}
+
+// connected groups rules that touch, at most maxRules of them.
+func connected(rules []document.Box) [][]document.Box {
+	const maxRules = 4000
+	rules = slices.Clone(rules[:min(len(rules), maxRules)])
+	slices.SortFunc(rules, func(a, b document.Box) int { return compare(a.Top, b.Top) })
+	parent := make([]int, len(rules))
+	for i := range parent {
+		parent[i] = i
+	}
+	root := func(i int) int {
+		for parent[i] != i {
+			parent[i] = parent[parent[i]]
+			i = parent[i]
+		}
+		return i
+	}
+	for i, a := range rules {
+		for j := i + 1; j < len(rules) && rules[j].Top <= a.Bottom+touching; j++ {
+			if b := rules[j]; b.Left <= a.Right+touching && a.Left <= b.Right+touching {
+				parent[root(j)] = root(i)
+			}
+		}
+	}
+	groups := map[int][]document.Box{}
+	var order []int
+	for i, r := range rules {
+		at := root(i)
+		if groups[at] == nil {
+			order = append(order, at)
+		}
+		groups[at] = append(groups[at], r)
+	}
+	var out [][]document.Box
+	for _, at := range order {
+		out = append(out, groups[at])
+	}
+	return out
+}
+
+// gridOf returns the places of the vertical and the horizontal rules.
+func gridOf(group []document.Box) (xs, ys []float64) {
+	for _, r := range group {
+		if width(r) <= 3 && height(r) > 3 {
+			xs = append(xs, centre(r))
+		} else if height(r) <= 3 {
+			ys = append(ys, middle(r))
+		}
+	}
+	return clustered(xs), clustered(ys)
+}
+
+// clustered sorts values and takes those together that nearly are the same.
+func clustered(values []float64) []float64 {
+	slices.Sort(values)
+	var out []float64
+	for _, v := range values {
+		if len(out) == 0 || v-out[len(out)-1] > 2*touching {
+			out = append(out, v)
+		}
+	}
+	return out
+}
+
+// cellsOf puts the runs inside the box into cells, by row and column.
+func (p *page) cellsOf(box document.Box, xs, ys []float64) (cells [][][]run, rest []run) {
+	cells = make([][][]run, len(ys)-1)
+	for i := range cells {
+		cells[i] = make([][]run, len(xs)-1)
+	}
+	for _, r := range p.runs {
+		i, j := interval(ys, middle(r.box)), interval(xs, centre(r.box))
+		if i < 0 || j < 0 || r.turned {
+			rest = append(rest, r)
+			continue
+		}
+		cells[i][j] = append(cells[i][j], r)
+	}
+	return cells, rest
+}
+
+// interval is the index of the interval between two of the bounds that holds v, or -1.
+func interval(bounds []float64, v float64) int {
+	for i := 1; i < len(bounds); i++ {
+		if bounds[i-1]-1 <= v && v < bounds[i] || i == len(bounds)-1 && v <= bounds[i]+1 && v >= bounds[i-1] {
+			return i - 1
+		}
+	}
+	return -1
+}
+
+// fill makes the text of the cells. Where no rule stands between two, they are
+// one, and both have its text. It says whether the result is a table: at least
+// two rows and columns have text.
+func (t *table) fill(cells [][][]run, rules []document.Box, xs, ys []float64) bool {
+	used := map[int]bool{}
+	for i, row := range cells {
+		t.rows = append(t.rows, make([]string, len(row)))
+		for j := range row {
+			runs := row[j]
+			from, to := j, j
+			for from > 0 && !ruledBetween(rules, xs[from], ys[i], ys[i+1]) {
+				from--
+				runs = append(row[from], runs...)
+			}
+			for to+1 < len(row) && !ruledBetween(rules, xs[to+1], ys[i], ys[i+1]) {
+				to++
+				runs = append(slices.Clone(runs), row[to]...)
+			}
+			t.rows[i][j] = textOf(runs)
+			used[j] = used[j] || len(row[j]) > 0
+		}
+		if i == 0 {
+			t.bold = allBold(row)
+		}
+	}
+	t.spanRows(rules, xs, ys)
+	t.rows = slices.DeleteFunc(t.rows, func(row []string) bool { return strings.Join(row, "") == "" })
+	for j := 1; j < len(xs); j++ {
+		t.columns = append(t.columns, (xs[j-1]+xs[j])/2)
+	}
+	t.header = headerOf(t.rows, t.bold)
+	return len(t.rows) >= 2 && len(used) >= 2 && countTrue(used) >= 2
+}
+
+// spanRows repeats a cell in those below it that no rule parts from it.
+func (t *table) spanRows(rules []document.Box, xs, ys []float64) {
+	for i := 1; i < len(t.rows); i++ {
+		for j := range t.rows[i] {
+			if t.rows[i][j] == "" && !ruledAcross(rules, ys[i], xs[j], xs[j+1]) {
+				t.rows[i][j] = t.rows[i-1][j]
+			}
+		}
+	}
+}
+
+func ruledBetween(rules []document.Box, x, top, bottom float64) bool {
+	mid := (top + bottom) / 2
+	return slices.ContainsFunc(rules, func(r document.Box) bool {
+		return height(r) > 3 && width(r) <= 3 && centre(r) > x-2*touching && centre(r) < x+2*touching && r.Top <= mid && mid <= r.Bottom
+	})
+}
+
+func ruledAcross(rules []document.Box, y, left, right float64) bool {
+	mid := (left + right) / 2
+	return slices.ContainsFunc(rules, func(r document.Box) bool {
+		return height(r) <= 3 && middle(r) > y-2*touching && middle(r) < y+2*touching && r.Left <= mid && mid <= r.Right
+	})
+}
+
+func textOf(runs []run) string {
+	var lines []string
+	for _, row := range rowsOf(runs, func(r run) document.Box { return r.box }) {
+		slices.SortStableFunc(row, func(a, b run) int { return compare(a.box.Left, b.box.Left) })
+		lines = append(lines, lineOf(row).text)
+	}
+	return joinLines(lines)
+}
+
+func allBold(cells [][]run) bool {
+	bold := false
+	for _, cell := range cells {
+		for _, r := range cell {
+			if !r.bold {
+				return false
+			}
+			bold = true
+		}
+	}
+	return bold
+}
+
+func countTrue(set map[int]bool) int {
+	n := 0
+	for _, v := range set {
+		if v {
+			n++
+		}
+	}
+	return n
+}
+
+// headerOf: the first row is a header if it is bold or has words only while
+// some other row has a number.
+func headerOf(rows [][]string, bold bool) int {
+	if bold {
+		return 1
+	}
+	if len(rows) < 2 || hasNumber(rows[0]) || slices.Contains(rows[0], "") {
+		return 0
+	}
+	if slices.ContainsFunc(rows[1:], hasNumber) {
+		return 1
+	}
+	return 0
+}
+
+func hasNumber(row []string) bool {
+	return slices.ContainsFunc(row, func(cell string) bool { return strings.ContainsAny(cell, "0123456789") })
+}
+
+// grid is the table as the document has it.
+func (t *table) grid(caption string) *document.Grid {
+	g := &document.Grid{Caption: caption, Header: t.header, Merge: t.merge}
+	for _, row := range t.rows {
+		g.Rows = append(g.Rows, document.Row{Cells: row})
+	}
+	return g
+}

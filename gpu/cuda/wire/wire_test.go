@@ -1,0 +1,189 @@
+package wire
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"io"
+	"math/rand/v2"
+	"testing"
+	"testing/iotest"
+
+	"github.com/stretchr/testify/require"
+
+	"sluice/gpu"
+)
+
+func batch(lengths ...int) *gpu.Batch {
+	var b gpu.Batch
+	b.Reset()
+	for _, n := range lengths {
+		ids, types := make([]int32, n), make([]int32, n)
+		for i := range ids {
+			ids[i], types[i] = rand.Int32(), rand.Int32N(2)
+		}
+		b.Append(ids, types)
+	}
+	return &b
+}
+
+func read(t *testing.T, data []byte) Frame {
+	t.Helper()
+	f, err := NewReader(iotest.OneByteReader(bytes.NewReader(data))).Read()
+	require.NoError(t, err)
+	return f
+}
+
+func TestRun(t *testing.T) {
+	for _, lengths := range [][]int{{}, {1}, {3, 1, 200}} {
+		b := batch(lengths...)
+		data, err := AppendRun([]byte("old"), 7, 2, WantPooled|WantLogits, b)
+		require.NoError(t, err)
+		f := read(t, data)
+		require.Equal(t, KindRun, f.Kind)
+		require.EqualValues(t, 7, f.ID)
+		r := Run{Batch: *batch(5)}
+		require.NoError(t, r.Decode(f.Payload))
+		require.Equal(t, Run{2, WantPooled | WantLogits, *b}.Model, r.Model)
+		require.Equal(t, WantPooled|WantLogits, r.Want)
+		require.Equal(t, b.Offsets, r.Batch.Offsets)
+		require.ElementsMatch(t, b.IDs, r.Batch.IDs)
+		require.ElementsMatch(t, b.Types, r.Batch.Types)
+	}
+}
+
+func TestAnswer(t *testing.T) {
+	a := Answer{Pooled: []float32{1, -2}, Norms: []float32{3}, Logits: []float32{4}, Tokens: []uint16{0x3f80, 0xbf80, 0x7fc0}}
+	data, err := AppendAnswer(nil, 9, a)
+	require.NoError(t, err)
+	f := read(t, data)
+	out := gpu.Output{Pooled: make([]float32, 2), Norms: make([]float32, 1), Logits: make([]float32, 1), Tokens: make([]float32, 3)}
+	require.NoError(t, DecodeAnswer(f.Payload, out))
+	require.Equal(t, a.Pooled, out.Pooled)
+	require.Equal(t, a.Norms, out.Norms)
+	require.Equal(t, a.Logits, out.Logits)
+	require.Equal(t, []float32{1, -1}, out.Tokens[:2])
+	require.NotEqual(t, out.Tokens[2], out.Tokens[2], "a NaN stays one")
+
+	out.Norms, out.Logits[0], out.Tokens[0] = nil, 0, 0
+	require.NoError(t, DecodeAnswer(f.Payload, out))
+	require.Equal(t, a.Logits, out.Logits)
+	require.EqualValues(t, 1, out.Tokens[0])
+	out.Pooled = out.Pooled[:1]
+	require.ErrorIs(t, DecodeAnswer(f.Payload, out), ErrFrame, "not what was asked for")
+}
+
+func TestMessages(t *testing.T) {
+	want := Load{3, "/models/a", "digest"}
+	data, err := AppendJSON(nil, KindLoad, 1, want)
+	require.NoError(t, err)
+	var got Load
+	require.NoError(t, DecodeJSON(read(t, data), &got))
+	require.Equal(t, want, got)
+	failure := Failure{CodeMemory, "too long"}
+	data, err = AppendFailure(nil, 4, failure)
+	require.NoError(t, err)
+	f, err := DecodeFailure(read(t, data).Payload)
+	require.NoError(t, err)
+	require.Equal(t, failure, f)
+}
+
+// Every flipped bit and every cut is found.
+func TestDamage(t *testing.T) {
+	data, err := AppendRun(nil, 7, 0, WantPooled, batch(2))
+	require.NoError(t, err)
+	for i := range data {
+		_, err := NewReader(bytes.NewReader(data[:i])).Read()
+		require.Error(t, err)
+		for bit := range 8 {
+			damaged := bytes.Clone(data)
+			damaged[i] ^= 1 << bit
+			_, err := NewReader(bytes.NewReader(damaged)).Read()
+			require.ErrorIs(t, err, ErrFrame, "byte %d, bit %d", i, bit)
+		}
+	}
+	_, err = NewReader(bytes.NewReader(nil)).Read()
+	require.Equal(t, io.EOF, err)
+	binary.LittleEndian.PutUint16(data[4:], Version+1)
+	_, err = NewReader(bytes.NewReader(data)).Read()
+	require.ErrorContains(t, err, "of one release")
+}
+
+// A length that lies costs a step of memory, not what it says.
+func TestLengthsAreNotBelieved(t *testing.T) {
+	frame := begin(nil)
+	frame, err := seal(frame, KindRun, 1)
+	require.NoError(t, err)
+	binary.LittleEndian.PutUint32(frame[12:], MaxPayload)
+	r := NewReader(bytes.NewReader(frame))
+	_, err = r.Read()
+	require.ErrorIs(t, err, ErrFrame)
+	require.LessOrEqual(t, cap(r.payload), 2*step)
+	binary.LittleEndian.PutUint32(frame[12:], MaxPayload+1)
+	_, err = NewReader(bytes.NewReader(frame)).Read()
+	require.ErrorContains(t, err, "are allowed")
+}
+
+func TestSteadyStateAllocatesNothing(t *testing.T) {
+	b, a := batch(20, 30), Answer{Pooled: make([]float32, 384), Norms: make([]float32, 2)}
+	out := gpu.Output{Pooled: make([]float32, 384), Norms: make([]float32, 2)}
+	var buffer []byte
+	var r Run
+	stream := new(bytes.Reader)
+	reader := NewReader(stream)
+	require.Zero(t, testing.AllocsPerRun(100, func() {
+		buffer, _ = AppendRun(buffer, 1, 0, WantPooled, b)
+		stream.Reset(buffer)
+		f, _ := reader.Read()
+		_ = r.Decode(f.Payload)
+		buffer, _ = AppendAnswer(buffer, 1, a)
+		stream.Reset(buffer)
+		f, _ = reader.Read()
+		_ = DecodeAnswer(f.Payload, out)
+	}))
+}
+
+// Whatever arrives is a frame or ErrFrame, and a message that is accepted is
+// what encoding it again gives.
+func FuzzRead(f *testing.F) {
+	run, _ := AppendRun(nil, 7, 1, WantPooled|WantTokens, batch(2, 1))
+	answer, _ := AppendAnswer(nil, 8, Answer{Pooled: make([]float32, 2), Norms: make([]float32, 1), Tokens: make([]uint16, 3)})
+	failure, _ := AppendFailure(nil, 9, Failure{CodeInput, "x"})
+	load, _ := AppendJSON(nil, KindLoad, 1, Load{1, "d", "e"})
+	for _, seed := range [][]byte{run, answer, failure, load} {
+		f.Add(seed[headerSize:], seed[6], false)
+		f.Add(seed, seed[6], true)
+	}
+	f.Fuzz(func(t *testing.T, data []byte, kind byte, raw bool) {
+		if !raw {
+			frame, err := seal(append(begin(nil), data...), Kind(kind), 5)
+			require.NoError(t, err)
+			data = frame
+		}
+		frame, err := NewReader(bytes.NewReader(data)).Read()
+		if err != nil {
+			require.True(t, errors.Is(err, ErrFrame) || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF), "%v", err)
+			return
+		}
+		switch frame.Kind {
+		case KindRun:
+			var r Run
+			if r.Decode(frame.Payload) == nil {
+				again, err := AppendRun(nil, frame.ID, r.Model, r.Want, &r.Batch)
+				require.NoError(t, err)
+				require.Equal(t, frame.Payload, again[headerSize:])
+			}
+		case KindAnswer:
+			_ = DecodeAnswer(frame.Payload, gpu.Output{Pooled: make([]float32, 2), Tokens: make([]float32, 3)})
+		case KindFailure:
+			if failure, err := DecodeFailure(frame.Payload); err == nil {
+				again, err := AppendFailure(nil, frame.ID, failure)
+				require.NoError(t, err)
+				require.Equal(t, frame.Payload, again[headerSize:])
+			}
+		default:
+			var load Load
+			_ = DecodeJSON(frame, &load)
+		}
+	})
+}

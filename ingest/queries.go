@@ -1,0 +1,92 @@
+package ingest
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+
+	"sluice/filter"
+	"sluice/store"
+)
+
+const (
+	relevanceDepth = 10
+	resamples      = 2000
+
+	// MaxQueries bounds a query set.
+	MaxQueries = 10_000
+)
+
+// Query is one of a collection's query set: what its principal should find.
+type Query struct {
+	Text      string
+	Relevant  []string // keys of documents
+	Principal filter.Principal
+}
+
+// SetQueries replaces the query set of a collection; that of nobody else's tenant.
+func (r *Reindexer) SetQueries(ctx context.Context, tenant, collection string, queries []Query) error {
+	c, err := r.writer.store.Collection(ctx, tenant, collection)
+	if err != nil {
+		return err
+	}
+	if len(queries) > MaxQueries {
+		return fmt.Errorf("%w: %d queries; at most %d are possible", store.ErrInvalid, len(queries), MaxQueries)
+	}
+	for i, q := range queries {
+		if q.Text == "" || len(q.Relevant) == 0 {
+			return fmt.Errorf("%w: query %d: needs text and at least one relevant document", store.ErrInvalid, i+1)
+		}
+		queries[i].Principal.Tenant = tenant
+	}
+	kept, err := json.Marshal(queries)
+	if err != nil {
+		return err
+	}
+	return r.writer.store.SetQueries(ctx, c.ID, kept)
+}
+
+// Queries returns the query set of a collection.
+func (r *Reindexer) Queries(ctx context.Context, tenant, collection string) ([]Query, error) {
+	c, err := r.writer.store.Collection(ctx, tenant, collection)
+	if err != nil {
+		return nil, err
+	}
+	return r.queries(ctx, c)
+}
+
+// gain is the nDCG of a ranking with binary relevance (Järvelin, Kekäläinen 2002).
+func gain(found, relevant []string) float64 {
+	got, ideal := 0.0, 0.0
+	for rank := range relevanceDepth {
+		discount := 1 / math.Log2(float64(rank+2))
+		if rank < len(found) && slices.Contains(relevant, found[rank]) {
+			got += discount
+		}
+		if rank < len(relevant) {
+			ideal += discount
+		}
+	}
+	return got / ideal
+}
+
+// pairedInterval is the mean of differences and its percentile bootstrap interval
+// (Efron, Tibshirani: An Introduction to the Bootstrap, 13.3). Equal differences
+// give an equal interval.
+func pairedInterval(differences []float64) (mean, low, high float64) {
+	random := rand.New(rand.NewPCG(20261130, 95))
+	means := make([]float64, resamples)
+	for i := range means {
+		for range differences {
+			means[i] += differences[random.IntN(len(differences))] / float64(len(differences))
+		}
+	}
+	for _, d := range differences {
+		mean += d / float64(len(differences))
+	}
+	slices.Sort(means)
+	return mean, means[resamples*25/1000], means[resamples*975/1000-1]
+}

@@ -1,0 +1,571 @@
+package ingest
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"sluice/chunk"
+	"sluice/gpu"
+	"sluice/store"
+)
+
+const (
+	buildsAtOnce  = 4                      // documents; their chunks share batches
+	recordsAtOnce = 256                    // compared with what is built
+	firstRetry    = 100 * time.Millisecond // after a device that is overloaded or restarts
+	lastRetry     = 5 * time.Second
+)
+
+// DefaultBound is by how much the mean relevance of a query set may fall.
+const DefaultBound = 0.02
+
+// Generations is what searches run on, as a reindex needs it.
+type Generations interface {
+	Await(ctx context.Context, epoch uint64) error
+	// Idle blocks until no search reads a generation that does not serve.
+	Idle(ctx context.Context, generation uint32) error
+	// Keys searches one generation (0: the serving one) and returns the documents
+	// found, best first, each once.
+	Keys(ctx context.Context, tenant, collection string, generation uint32, q Query, k int) ([]string, error)
+}
+
+// Reindexer runs reindex jobs: at most one for a collection. Close ends them;
+// Resume of the next process goes on with them.
+type Reindexer struct {
+	writer  *Writer
+	serving Generations
+	log     *slog.Logger
+
+	ctx   context.Context // of all jobs
+	stop  context.CancelFunc
+	group sync.WaitGroup
+
+	mu        sync.Mutex
+	runs      map[uint32]*run // by collection
+	estimates map[estimated]Estimate
+	count     Embeddings // of all jobs of this process
+}
+
+// estimated names an estimate, which its job takes over.
+type estimated struct{ tenant, collection, chunker string }
+
+// Totals is what all jobs of this process do, and did.
+type Totals struct {
+	Running, Documents, Of int // of those under way
+	Embedded, Reused       int // chunks, since the start
+}
+
+// Totals adds up all jobs.
+func (r *Reindexer) Totals() Totals {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	t := Totals{Running: len(r.runs), Embedded: r.count.New, Reused: r.count.Reused}
+	for _, n := range r.runs {
+		p := n.now()
+		t.Documents += p.Documents
+		t.Of += p.Of
+	}
+	return t
+}
+
+// run is a job under way.
+type run struct {
+	attempt int
+	cancel  context.CancelFunc
+	done    chan struct{}
+
+	mu       sync.Mutex
+	progress Progress
+	began    time.Time
+	before   int // documents that were there when it began
+}
+
+// Progress of a job under way.
+type Progress struct {
+	Documents int // that are built
+	Of        int
+	Embeddings
+	Rate float64 // documents a second
+	Left time.Duration
+}
+
+// Status is a collection's generations, and the progress of the job, if one is under way.
+type Status struct {
+	Generations []GenerationStatus
+	Progress    *Progress
+}
+
+// GenerationStatus is a generation with the job that made it.
+type GenerationStatus struct {
+	store.Generation
+	Job Job
+}
+
+// NewReindexer goes on with the jobs that an earlier process left running.
+func NewReindexer(ctx context.Context, w *Writer, serving Generations, log *slog.Logger) (*Reindexer, error) {
+	r := &Reindexer{writer: w, serving: serving, log: log, runs: map[uint32]*run{}, estimates: map[estimated]Estimate{}}
+	r.ctx, r.stop = context.WithCancel(context.Background())
+	all, err := w.store.Collections(ctx)
+	if err != nil {
+		return nil, err
+	}
+	for _, c := range all {
+		if g, there := c.Generation(store.Building); there {
+			job, err := jobOf(g)
+			if err != nil {
+				return nil, err
+			}
+			if job.State == Running {
+				r.start(c, job)
+			}
+		}
+	}
+	return r, nil
+}
+
+// Close stops the jobs where they are and waits for them.
+func (r *Reindexer) Close() {
+	r.stop()
+	r.group.Wait()
+}
+
+// reindexable returns a collection that a job by the chunker may begin on.
+func (r *Reindexer) reindexable(ctx context.Context, tenant, collection, chunker string) (store.Collection, error) {
+	c, err := r.writer.store.Collection(ctx, tenant, collection)
+	if err != nil {
+		return c, err
+	}
+	if c.Settings.Brings() {
+		return c, fmt.Errorf("%w: the documents of this collection bring their passages; there is nothing to chunk", store.ErrInvalid)
+	}
+	if _, err := chunk.Named(chunker); err != nil {
+		return c, fmt.Errorf("%w: %w", store.ErrInvalid, err)
+	}
+	return c, nil
+}
+
+// ErrBusy says that the generations are not what the request needs.
+var ErrBusy = errors.New("not now")
+
+// Start begins a job; its estimate is kept with it.
+func (r *Reindexer) Start(ctx context.Context, tenant, collection, chunker string, bound float64) (Status, error) {
+	c, err := r.reindexable(ctx, tenant, collection, chunker)
+	if err == nil {
+		err = checkFree(c.Live())
+	}
+	if err != nil {
+		return Status{}, err
+	}
+	estimate, err := r.takeEstimate(ctx, estimated{tenant, collection, chunker})
+	if err != nil {
+		return Status{}, err
+	}
+	return r.launch(ctx, tenant, collection, chunker, Job{Estimate: estimate, Bound: bound})
+}
+
+// takeEstimate takes over the one that was asked for before, or makes one.
+func (r *Reindexer) takeEstimate(ctx context.Context, of estimated) (Estimate, error) {
+	r.mu.Lock()
+	estimate, there := r.estimates[of]
+	delete(r.estimates, of)
+	r.mu.Unlock()
+	if there {
+		return estimate, nil
+	}
+	return r.estimate(ctx, of)
+}
+
+// launch adds the building generation of a job.
+func (r *Reindexer) launch(ctx context.Context, tenant, collection, chunker string, job Job) (Status, error) {
+	job.State, job.Started = Running, time.Now().UTC()
+	return r.change(ctx, tenant, collection, func(live []store.Generation) ([]store.Generation, error) {
+		if err := checkFree(live); err != nil {
+			return nil, err
+		}
+		g := store.Generation{Role: store.Building, Chunker: chunker, Model: r.writer.embedder.Info().Digest}
+		err := job.keep(&g)
+		return append(live, g), err
+	})
+}
+
+// checkFree reports what must be out of the way before a job begins.
+func checkFree(live []store.Generation) error {
+	switch {
+	case has(live, store.Building):
+		return fmt.Errorf("%w: a reindex of this collection is there already; cancel it first", ErrBusy)
+	case has(live, store.Previous):
+		return fmt.Errorf("%w: the generation before the present one is still kept; drop it first", ErrBusy)
+	}
+	return nil
+}
+
+func has(live []store.Generation, role store.Role) bool {
+	_, there := store.Collection{Generations: live}.Generation(role)
+	return there
+}
+
+// change changes the generations, waits until searches run on them, and starts
+// or ends the collection's run as the job then says.
+func (r *Reindexer) change(ctx context.Context, tenant, collection string, change func([]store.Generation) ([]store.Generation, error)) (Status, error) {
+	c, err := r.writer.store.Collection(ctx, tenant, collection)
+	if err != nil {
+		return Status{}, err
+	}
+	if c, err = r.writer.store.SetGenerations(ctx, c.ID, change); err != nil {
+		return Status{}, err
+	}
+	if err := r.follow(c); err != nil {
+		return Status{}, err
+	}
+	if err := r.await(ctx); err != nil {
+		return Status{}, err
+	}
+	return r.status(c)
+}
+
+func (r *Reindexer) await(ctx context.Context) error {
+	epoch, err := r.writer.store.Epoch(ctx)
+	if err != nil {
+		return err
+	}
+	return r.serving.Await(ctx, epoch)
+}
+
+// follow starts or ends the run of a collection, as its building generation says.
+func (r *Reindexer) follow(c store.Collection) error {
+	g, building := c.Generation(store.Building)
+	job, err := jobOf(g)
+	if err != nil {
+		return err
+	}
+	if !building || job.State != Running {
+		job.Attempt = -1
+	}
+	r.halt(c.ID, job.Attempt)
+	if job.Attempt >= 0 {
+		r.start(c, job)
+	}
+	return nil
+}
+
+// halt ends the run of a collection, if it is of another attempt, and waits for its end.
+func (r *Reindexer) halt(collection uint32, attempt int) {
+	r.mu.Lock()
+	n := r.runs[collection]
+	r.mu.Unlock()
+	if n != nil && n.attempt != attempt {
+		n.cancel()
+		<-n.done
+	}
+}
+
+// start runs the job of a collection, unless it runs already.
+func (r *Reindexer) start(c store.Collection, job Job) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.runs[c.ID] != nil || r.ctx.Err() != nil {
+		return
+	}
+	ctx, cancel := context.WithCancel(r.ctx)
+	n := &run{attempt: job.Attempt, cancel: cancel, done: make(chan struct{}), began: time.Now()}
+	r.runs[c.ID] = n
+	r.group.Go(func() {
+		defer close(n.done)
+		defer cancel()
+		err := r.run(ctx, c, job, n)
+		r.mu.Lock()
+		delete(r.runs, c.ID)
+		r.mu.Unlock()
+		if err != nil && ctx.Err() == nil && !errors.Is(err, errSuperseded) {
+			r.failed(ctx, c, job, err)
+		}
+	})
+}
+
+// errSuperseded: the job was paused, resumed or cancelled meanwhile.
+var errSuperseded = errors.New("the job has another state by now")
+
+// failed keeps why a job ended.
+func (r *Reindexer) failed(ctx context.Context, c store.Collection, job Job, reason error) {
+	r.log.Error("a reindex failed", "collection", c.Name, "error", reason)
+	_, err := r.writer.store.SetGenerations(ctx, c.ID, withJob(func(j *Job) error {
+		if j.State != Running || j.Attempt != job.Attempt {
+			return errSuperseded
+		}
+		j.State, j.Reason = Failed, reason.Error()
+		return nil
+	}))
+	if err != nil && !errors.Is(err, errSuperseded) {
+		r.log.Error("the failure of a reindex could not be kept; the next start tries it again", "collection", c.Name, "error", err)
+	}
+}
+
+// withJob changes the job of the building generation.
+func withJob(change func(*Job) error) func([]store.Generation) ([]store.Generation, error) {
+	return func(live []store.Generation) ([]store.Generation, error) {
+		for i, g := range live {
+			if g.Role != store.Building {
+				continue
+			}
+			job, err := jobOf(g)
+			if err == nil {
+				err = change(&job)
+			}
+			if err != nil {
+				return nil, err
+			}
+			return live, job.keep(&live[i])
+		}
+		return nil, fmt.Errorf("%w: no reindex of this collection is under way", ErrBusy)
+	}
+}
+
+// run builds until nothing is missing, passes the gates and switches.
+func (r *Reindexer) run(ctx context.Context, c store.Collection, job Job, n *run) error {
+	g, _ := c.Generation(store.Building)
+	for missing := true; missing; {
+		var err error
+		if missing, err = r.pass(ctx, c, g, n); err != nil {
+			return err
+		}
+	}
+	if err := r.await(ctx); err != nil {
+		return err
+	}
+	gates, err := r.gates(ctx, c, g, job.Bound)
+	if err != nil {
+		return err
+	}
+	return r.conclude(ctx, c, job, gates, n.now().Embeddings)
+}
+
+// conclude switches, or says which gate refused. Nothing comes between the
+// gates and the switch that they would not let pass: from the last document on,
+// every write goes into both generations.
+func (r *Reindexer) conclude(ctx context.Context, c store.Collection, job Job, gates []Gate, made Embeddings) error {
+	refused := refusal(gates)
+	_, err := r.writer.store.SetGenerations(ctx, c.ID, func(live []store.Generation) ([]store.Generation, error) {
+		next, err := withJob(func(j *Job) error {
+			if j.State != Running || j.Attempt != job.Attempt {
+				return errSuperseded
+			}
+			j.State, j.Reason, j.Gates, j.Made = Refused, refused, gates, j.Made.plus(made)
+			if refused == "" {
+				j.State, j.Ended = Switched, time.Now().UTC()
+			}
+			return nil
+		})(live)
+		if err == nil && refused == "" {
+			turn(next, store.Building)
+		}
+		return next, err
+	})
+	if err != nil {
+		return err
+	}
+	r.log.Info("a reindex has ended", "collection", c.Name, "refused", refused)
+	return r.await(ctx)
+}
+
+// turn has the generation of a role serve, and keeps the one that served.
+func turn(live []store.Generation, role store.Role) {
+	for i, g := range live {
+		switch g.Role {
+		case role:
+			live[i].Role = store.Serving
+		case store.Serving:
+			live[i].Role = store.Previous
+		}
+	}
+}
+
+// pass builds what the generation lacks, and says whether that was anything.
+func (r *Reindexer) pass(ctx context.Context, c store.Collection, g store.Generation, n *run) (missing bool, err error) {
+	built, of := 0, 0
+	err = r.pairs(ctx, c, g, func(serving store.Record, its *store.Record) error {
+		of++
+		if !lacks(serving, its) {
+			built++
+		}
+		return nil
+	})
+	if err != nil || built == of {
+		n.starts(built, of)
+		return false, err
+	}
+	n.starts(built, of)
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(buildsAtOnce)
+	err = r.pairs(ctx, c, g, func(serving store.Record, its *store.Record) error {
+		if lacks(serving, its) {
+			group.Go(func() error { return r.build(ctx, c, serving, g, n) })
+		}
+		return ctx.Err()
+	})
+	return true, cmp.Or(group.Wait(), err)
+}
+
+// lacks reports a document that is not built, or not in its present version.
+func lacks(serving store.Record, built *store.Record) bool {
+	return built == nil || built.Version != serving.Version
+}
+
+// build adds a document. It waits where the device cannot take more, or is
+// restarting: interactive requests go first.
+func (r *Reindexer) build(ctx context.Context, c store.Collection, record store.Record, g store.Generation, n *run) error {
+	for retry := firstRetry; ; retry = min(2*retry, lastRetry) {
+		count, _, err := r.writer.rebuild(ctx, c, record, g)
+		if err == nil || !errors.Is(err, gpu.ErrOverloaded) && !errors.Is(err, gpu.ErrDevice) {
+			n.built(count)
+			r.add(count)
+			return err
+		}
+		select {
+		case <-time.After(retry):
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}
+
+func (r *Reindexer) add(count Embeddings) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.count = r.count.plus(count)
+}
+
+func (n *run) starts(built, of int) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.progress.Of == 0 {
+		n.before = built
+	}
+	n.progress.Documents, n.progress.Of = built, of
+}
+
+func (n *run) built(count Embeddings) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.progress.Documents++
+	n.progress.Embeddings = n.progress.plus(count)
+}
+
+// now is the progress with its rate.
+func (n *run) now() Progress {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	p := n.progress
+	if since := time.Since(n.began).Seconds(); since > 0 && p.Documents > n.before {
+		p.Rate = float64(p.Documents-n.before) / since
+		p.Left = time.Duration(float64(p.Of-p.Documents) / p.Rate * float64(time.Second))
+	}
+	return p
+}
+
+// Status returns a collection's generations and what is under way.
+func (r *Reindexer) Status(ctx context.Context, tenant, collection string) (Status, error) {
+	c, err := r.writer.store.Collection(ctx, tenant, collection)
+	if err != nil {
+		return Status{}, err
+	}
+	return r.status(c)
+}
+
+func (r *Reindexer) status(c store.Collection) (s Status, err error) {
+	for _, g := range c.Live() {
+		job, err := jobOf(g)
+		if err != nil {
+			return s, err
+		}
+		s.Generations = append(s.Generations, GenerationStatus{g, job})
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if n := r.runs[c.ID]; n != nil {
+		p := n.now()
+		s.Progress = &p
+	}
+	return s, nil
+}
+
+// Pause stops a running job where it is.
+func (r *Reindexer) Pause(ctx context.Context, tenant, collection string) (Status, error) {
+	return r.change(ctx, tenant, collection, withJob(func(j *Job) error {
+		if j.State != Running {
+			return fmt.Errorf("%w: the reindex is %s", ErrBusy, j.State)
+		}
+		j.State = Paused
+		return nil
+	}))
+}
+
+// Resume goes on with a job that does not run; bound < 0: by the bound it has.
+func (r *Reindexer) Resume(ctx context.Context, tenant, collection string, bound float64) (Status, error) {
+	return r.change(ctx, tenant, collection, withJob(func(j *Job) error {
+		if j.State == Running {
+			return fmt.Errorf("%w: the reindex is running", ErrBusy)
+		}
+		j.State, j.Reason = Running, ""
+		j.Attempt++
+		if bound >= 0 {
+			j.Bound = bound
+		}
+		return nil
+	}))
+}
+
+// Cancel ends a job and removes what it built.
+func (r *Reindexer) Cancel(ctx context.Context, tenant, collection string) (Status, error) {
+	return r.drop(ctx, tenant, collection, store.Building, "no reindex of this collection is under way")
+}
+
+// Drop removes the generation that is kept for a rollback.
+func (r *Reindexer) Drop(ctx context.Context, tenant, collection string) (Status, error) {
+	return r.drop(ctx, tenant, collection, store.Previous, "no generation is kept for a rollback")
+}
+
+// drop removes the generation of a role when nobody reads it any more.
+func (r *Reindexer) drop(ctx context.Context, tenant, collection string, role store.Role, absent string) (Status, error) {
+	c, err := r.writer.store.Collection(ctx, tenant, collection)
+	if err != nil {
+		return Status{}, err
+	}
+	g, there := c.Generation(role)
+	if !there {
+		return Status{}, fmt.Errorf("%w: %s", ErrBusy, absent)
+	}
+	if role == store.Building {
+		r.halt(c.ID, -1)
+	}
+	if err := errors.Join(r.await(ctx), r.serving.Idle(ctx, g.ID)); err != nil {
+		return Status{}, err
+	}
+	return r.change(ctx, tenant, collection, func(live []store.Generation) (next []store.Generation, err error) {
+		for _, l := range live {
+			if l.ID != g.ID {
+				next = append(next, l)
+			} else if l.Role != role {
+				return nil, fmt.Errorf("%w: generation %d is %s by now", ErrBusy, l.ID, l.Role)
+			}
+		}
+		return next, nil
+	})
+}
+
+// Rollback has the previous generation serve again, and keeps the one that serves.
+func (r *Reindexer) Rollback(ctx context.Context, tenant, collection string) (Status, error) {
+	return r.change(ctx, tenant, collection, func(live []store.Generation) ([]store.Generation, error) {
+		if !has(live, store.Previous) {
+			return nil, fmt.Errorf("%w: no generation is kept for a rollback", ErrBusy)
+		}
+		turn(live, store.Previous)
+		return live, nil
+	})
+}
