@@ -100,25 +100,27 @@ func (c checkCommand) compareMilvus(ctx context.Context, clusters []*milvus.Clus
 	}
 	owned = map[string]bool{}
 	for _, collection := range all {
-		options, empty, err := storedOptions(ctx, st, collection)
-		if err != nil {
-			return nil, err
-		}
-		if empty {
-			continue
-		}
-		for _, name := range milvus.CollectionNames(clusters, options) {
-			owned[name] = true
-		}
-		unreadable := roaring.New() // reported by the check of the store
-		err = milvus.Compare(ctx, clusters, options, documentsOf(ctx, st, collection, unreadable), c.Repair, func(fault string) {
-			report("milvus: " + fault)
-		})
-		if err != nil {
-			return nil, err
+		for _, g := range collection.Live() {
+			if err := c.compareGeneration(ctx, clusters, st, collection.At(g), owned, report); err != nil {
+				return nil, err
+			}
 		}
 	}
 	return owned, nil
+}
+
+func (c checkCommand) compareGeneration(ctx context.Context, clusters []*milvus.Cluster, st store.Store, at store.Collection, owned map[string]bool, report func(string)) error {
+	options, empty, err := storedOptions(ctx, st, at)
+	if err != nil || empty {
+		return err
+	}
+	for _, name := range milvus.CollectionNames(clusters, options) {
+		owned[name] = true
+	}
+	unreadable := roaring.New() // reported by the check of the store
+	return milvus.Compare(ctx, clusters, options, documentsOf(ctx, st, at, unreadable), c.Repair, func(fault string) {
+		report("milvus: " + fault)
+	})
 }
 
 // storedOptions tells from the documents what made their vectors. Without any
