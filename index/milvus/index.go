@@ -340,10 +340,16 @@ func (ix *Index) Reader() (index.Reader, error) {
 	return &reader{state: ix.current, options: ix.options}, nil
 }
 
-// Close ends the sweeping. The clusters stay connected, and open Readers valid.
+// Close sweeps a last time; what is left then, the next Open finds. The clusters
+// stay connected, and open Readers valid.
 func (ix *Index) Close() error {
 	ix.stop()
 	<-ix.done
+	ctx, cancel := context.WithTimeout(context.Background(), sweepRetry)
+	defer cancel()
+	if err := ix.sweep(ctx); err != nil {
+		ix.options.Log.Warn("rows of former versions could not be deleted", "index", ix.options.Name, "error", err)
+	}
 	if err := ix.lock(context.Background()); err != nil {
 		return nil // closed before
 	}
