@@ -1,9 +1,10 @@
 # Two commands do everything on a fresh machine: `make run` and `make test`.
-.PHONY: run test cuda-test cuda-check gpu clients postgres peers bench bench-peers lint build clean help vulncheck cross gorgonia-cuda
+.PHONY: run test cuda-test cuda-check gpu clients postgres milvus peers bench bench-peers lint build clean help vulncheck cross gorgonia-cuda
 
 GO    ?= go
 CACHE ?= $(if $(SLUICE_CACHE),$(SLUICE_CACHE),$(HOME)/.cache/sluice)
 CLIENTS := $(CACHE)/clients
+MILVUS := $(CACHE)/milvus
 # A folder of texts, to make passages and vectors of.
 TEXTS ?= ../shared/data
 MODEL := all-minilm-l6-v2
@@ -30,10 +31,18 @@ $(CLIENTS)/installed: server/testdata/clients/requirements.txt
 postgres: ## PostgreSQL's programs, for the tests of store/postgres
 	@store/postgres/install.sh
 
+milvus: $(MILVUS)/installed ## A Milvus server, for the tests of index/milvus
+
+$(MILVUS)/installed: index/milvus/milvustest/requirements.txt
+	python3 -m venv $(MILVUS)
+	$(MILVUS)/bin/pip install --quiet --disable-pip-version-check -r $<
+	touch $@
+
 test: build ## Every test, unit and integration, then the race detector (many minutes)
 	bin/sluice model pull $(MODEL) >/dev/null
 	@$(MAKE) --no-print-directory clients || echo "without Python the published clients are not tested" >&2
 	@$(MAKE) --no-print-directory postgres || echo "without PostgreSQL store/postgres is not tested" >&2
+	@$(MAKE) --no-print-directory milvus || echo "without Python the index on Milvus is not tested" >&2
 	$(GO) test -timeout 20m ./...
 	$(GO) test -race -short -timeout 20m $(RACED)
 	@$(MAKE) --no-print-directory cuda-test

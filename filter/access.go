@@ -1,6 +1,11 @@
 package filter
 
-import "time"
+import (
+	"crypto/sha256"
+	"encoding/binary"
+	"slices"
+	"time"
+)
 
 // Access is a document's access row: all that decides who may read it, and
 // where and when it applies.
@@ -59,4 +64,23 @@ type Scope struct {
 	AnyRegion bool
 	AsOf      time.Time
 	AnyTime   bool
+}
+
+// Class is a digest of what decides who may read the document, and where it
+// applies. Documents of one class are admitted together, their dates aside.
+func (a Access) Class() uint64 {
+	digest := a.Attributes.AppendCanonical(nil)
+	readers, regions := slices.Sorted(slices.Values(a.Readers.List)), slices.Sorted(slices.Values(a.Applicability.Regions))
+	digest = binary.AppendUvarint(digest, uint64(len(readers)))
+	for _, reader := range readers {
+		digest = appendText(digest, string(reader))
+	}
+	for _, region := range regions {
+		digest = appendText(digest, region)
+	}
+	if a.Readers.Undeclared {
+		digest = append(digest, 'u')
+	}
+	sum := sha256.Sum256(digest)
+	return binary.LittleEndian.Uint64(sum[:])
 }

@@ -16,6 +16,8 @@ var (
 	ErrClosed      = errors.New("the index is closed")
 	ErrRebuild     = errors.New("the index must be rebuilt from the store")
 	ErrNewerFormat = errors.New("the index was written by a newer version")
+	ErrUnavailable = errors.New("a server that holds vectors cannot be used")
+	ErrPartial     = errors.New("not all servers that hold vectors have answered")
 )
 
 // MaxQueryBytes is the longest text that Lexical takes. A longer one is
@@ -44,6 +46,9 @@ type Row struct {
 type Document struct {
 	Ordinal uint32
 	Rows    []Row
+	// Class is a hint: documents of one class are mostly allowed together. It
+	// costs speed where it is wrong, and nothing else.
+	Class uint64
 }
 
 // Batch brings an index from one epoch to a later one. Each ordinal occurs at
@@ -98,6 +103,7 @@ type Dropper interface {
 type Reader interface {
 	// Dense returns the k rows of allowed documents nearest to vector by inner
 	// product, best first. ErrInvalid: a vector not finite or of other dimensions.
+	// ErrPartial comes with what was found without the servers that failed.
 	Dense(ctx context.Context, allowed filter.Set, vector []float32, k int) ([]Hit, error)
 	// Lexical returns the k best rows of allowed documents by BM25 with the
 	// statistics of the allowed documents only. The text may have phrases and

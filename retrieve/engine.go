@@ -12,6 +12,7 @@ import (
 
 	"sluice/filter"
 	"sluice/gpu"
+	"sluice/index"
 	"sluice/index/late"
 	"sluice/store"
 )
@@ -176,11 +177,14 @@ func (q *query) legs(ctx context.Context) ([]leg, error) {
 	defer q.ended("legs")
 	dense := leg{name: "dense", depth: q.plan.DenseDepth, weight: q.plan.DenseWeight}
 	lexical := leg{name: "lexical", depth: q.plan.LexicalDepth, weight: q.plan.LexicalWeight}
-	var lost bool
+	var lost, partial bool
 	group, ctx := errgroup.WithContext(ctx)
 	if q.plan.DenseDepth > 0 {
 		group.Go(guarded(func() (err error) {
 			dense.hits, err = q.dense(ctx)
+			if partial = errors.Is(err, index.ErrPartial); partial {
+				err = nil
+			}
 			if lost = errors.Is(err, errEmbedding) && ctx.Err() == nil && q.plan.LexicalDepth > 0; lost {
 				err = nil
 			}
@@ -198,6 +202,9 @@ func (q *query) legs(ctx context.Context) ([]leg, error) {
 	}
 	if lost {
 		q.degraded("dense_unavailable")
+	}
+	if partial {
+		q.degraded("dense_partial")
 	}
 	return []leg{dense, lexical}, nil
 }

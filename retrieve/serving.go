@@ -333,7 +333,7 @@ func (s *Serving) applyToIndex(ctx context.Context, ix index.Index, generation u
 
 // Indexed is a document as its index is to hold it.
 func Indexed(c store.Content) index.Document {
-	d := index.Document{Ordinal: c.Ordinal, Rows: make([]index.Row, len(c.Chunks))}
+	d := index.Document{Ordinal: c.Ordinal, Class: c.Access.Class(), Rows: make([]index.Row, len(c.Chunks))}
 	for i, piece := range c.Chunks {
 		d.Rows[i] = index.Row{
 			Row:     c.FirstRow + uint32(i),

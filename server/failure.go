@@ -14,6 +14,7 @@ import (
 	"sluice/client"
 	"sluice/filter"
 	"sluice/gpu"
+	"sluice/index"
 	"sluice/ingest"
 	"sluice/model"
 	"sluice/model/tokenizer"
@@ -92,6 +93,8 @@ func failureOf(err error) *failure {
 		return overloaded(err)
 	case errors.Is(err, gpu.ErrDevice), errors.Is(err, gpu.ErrClosed):
 		return failf(fasthttp.StatusServiceUnavailable, "a part of the daemon is restarting; send it again later")
+	case errors.Is(err, index.ErrUnavailable):
+		return failf(fasthttp.StatusServiceUnavailable, "a server that holds the index cannot be reached; send it again later")
 	case errors.Is(err, context.DeadlineExceeded):
 		return failf(fasthttp.StatusGatewayTimeout, "the deadline passed; ask for less, or raise limits.request_timeout")
 	case errors.Is(err, context.Canceled), errors.Is(err, retrieve.ErrStopped):

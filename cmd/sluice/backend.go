@@ -6,6 +6,7 @@ import (
 
 	"sluice/filter"
 	"sluice/gpu"
+	"sluice/index/milvus"
 	"sluice/ingest"
 	"sluice/model/tokenizer"
 	"sluice/retrieve"
@@ -22,6 +23,7 @@ type backend struct {
 	reranker   gpu.Reranker   // nil: none
 	classifier gpu.Classifier // nil: none
 	serving    *retrieve.Serving
+	milvus     []*milvus.Cluster // none: the index is embedded
 }
 
 var _ server.Backend = (*backend)(nil)
@@ -90,5 +92,9 @@ func (b *backend) Classifier() gpu.Classifier { return b.classifier }
 func (b *backend) Epoch() uint64 { return b.serving.Applied() }
 
 func (b *backend) Ready(context.Context) error {
-	return errors.Join(b.serving.Ready(), b.embedder.Ready())
+	errs := []error{b.serving.Ready(), b.embedder.Ready()}
+	for _, c := range b.milvus {
+		errs = append(errs, c.Ready())
+	}
+	return errors.Join(errs...)
 }

@@ -83,6 +83,8 @@ type benchSearchCommand struct {
 	Queries int      `default:"200" help:"Queries of one turn, at most 1,000."`
 	Rounds  int      `default:"5" help:"Turns of each contestant at each filter."`
 	Engines []string `help:"With --peers: only these, for example hnswlib,faiss_flat."`
+	Index   string   `enum:"local,milvus" default:"local" help:"Which index: local, or milvus beside bare calls of its library."`
+	Milvus  string   `default:"127.0.0.1:19530" help:"With --index milvus: the server."`
 }
 
 func (c benchSearchCommand) Run(ctx context.Context) error {
@@ -97,6 +99,9 @@ func (c benchSearchCommand) Run(ctx context.Context) error {
 	options := bench.SearchOptions{
 		Vectors: bench.VectorOptions{Model: dir, Corpora: c.Data, Cache: cache, Rows: c.Rows},
 		Queries: c.Queries, Rounds: c.Rounds, Log: os.Stdout,
+	}
+	if c.Index == "milvus" {
+		return c.write(bench.Milvus(ctx, bench.MilvusOptions{Address: c.Milvus, Vectors: options.Vectors, Queries: c.Queries, Log: os.Stdout}))
 	}
 	options.Peers = c.script("search.py", c.Engines...)
 	return c.write(bench.Search(ctx, options))

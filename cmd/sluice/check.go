@@ -17,6 +17,10 @@ import (
 type checkCommand struct {
 	Data string `arg:"" help:"Data directory of a daemon that is not running, or a snapshot."`
 	Deep bool   `help:"Also compare every row of the indexes, its vector, codes and postings with the documents; takes about as long as to build them."`
+
+	Milvus []string `placeholder:"HOST:PORT" help:"Compare every row that these Milvus servers have (those of the configuration, in its order) with the documents, and list their collections that are of none here."`
+	Repair bool     `help:"With --milvus: write the rows that are missing or wrong, and delete those of no document."`
+	Drop   []string `placeholder:"COLLECTION" help:"With --milvus: remove these of the listed collections."`
 }
 
 func (c checkCommand) Run(ctx context.Context) error {
@@ -34,6 +38,11 @@ func (c checkCommand) Run(ctx context.Context) error {
 	}
 	if c.Deep {
 		if err := compareIndexes(ctx, c.Data, report); err != nil {
+			return err
+		}
+	}
+	if len(c.Milvus) > 0 {
+		if err := c.checkMilvus(ctx, report); err != nil {
 			return err
 		}
 	}

@@ -26,6 +26,7 @@ import (
 	"sluice/gpu"
 	"sluice/index"
 	"sluice/index/local"
+	"sluice/index/milvus"
 	"sluice/index/text"
 	"sluice/ingest"
 	"sluice/model/hub"
@@ -51,6 +52,7 @@ type daemon struct {
 	embedder   *gpu.Scheduler
 	reranker   gpu.Reranker   // nil: none
 	classifier gpu.Classifier // nil: none
+	milvus     []*milvus.Cluster
 	serving    *retrieve.Serving
 	writer     *ingest.Writer
 	engine     *retrieve.Engine
@@ -83,6 +85,9 @@ func (d *daemon) open(ctx context.Context) (err error) {
 		return err
 	}
 	if err := d.openModels(ctx); err != nil {
+		return err
+	}
+	if err := d.connectMilvus(ctx); err != nil {
 		return err
 	}
 	if err := d.sweepIndexes(ctx); err != nil {
@@ -281,6 +286,9 @@ func (f modelFolders) distinct() (dirs []string) {
 // openIndex opens one collection's index. The index is derived: one that is
 // damaged, or made by another model, is removed and built again.
 func (d *daemon) openIndex(c store.Collection, fresh bool) (index.Index, error) {
+	if len(d.milvus) > 0 {
+		return d.openOnMilvus(c, fresh)
+	}
 	dir := collectionDir(d.indexes, c)
 	analyzer, err := text.New(c.Settings.Analyzer)
 	if err != nil {
@@ -317,6 +325,7 @@ func (d *daemon) openServer(ctx context.Context) error {
 			reranker:   d.reranker,
 			classifier: d.classifier,
 			serving:    d.serving,
+			milvus:     d.milvus,
 		},
 		Identities: identities, Limits: d.config.Limits, Demo: d.config.Demo.Enabled,
 		Audit: d.audit, Log: d.log, Registry: d.registry, Version: commit,
@@ -400,6 +409,9 @@ func (d *daemon) close() error {
 	}
 	if d.embedder != nil {
 		errs = append(errs, d.embedder.Close(ctx))
+	}
+	for _, c := range d.milvus {
+		errs = append(errs, c.Close())
 	}
 	d.audit.Close()
 	return errors.Join(append(errs, d.closeStore())...)

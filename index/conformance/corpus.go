@@ -123,6 +123,25 @@ func (c *Corpus) RareQuery(n int) string {
 	return strings.Join(words, " ")
 }
 
+// ordinals are n of [0, below).
+func (c *Corpus) ordinals(n, below int) (some []uint32) {
+	for range n {
+		some = append(some, uint32(c.IntN(below)))
+	}
+	return some
+}
+
+// admitting is the Set of those of the ordinals [0, n).
+func admitting(n uint32, admits func(uint32) bool) filter.Set {
+	var ordinals []uint32
+	for ordinal := range n {
+		if admits(ordinal) {
+			ordinals = append(ordinals, ordinal)
+		}
+	}
+	return filter.SetOf(ordinals...)
+}
+
 // OneIn admits that share of the ordinals [0, n) at random.
 func (c *Corpus) OneIn(share, n int) filter.Set {
 	var ordinals []uint32

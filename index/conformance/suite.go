@@ -36,6 +36,7 @@ func Run(t *testing.T, open Open) {
 	}{
 		{"Oracle", testOracle},
 		{"ManyRows", testManyRows},
+		{"FewAllowed", testFewAllowed},
 		{"Reopen", testReopen},
 		{"ForeignDocumentsChangeNothing", testForeign},
 		{"OrderOfInsertionChangesNothing", testOrder},
@@ -46,7 +47,10 @@ func Run(t *testing.T, open Open) {
 		{"Cancelled", testCancelled},
 		{"Closed", testClosed},
 	} {
-		t.Run(test.name, func(t *testing.T) { test.run(t, open) })
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			test.run(t, open)
+		})
 	}
 }
 
@@ -95,6 +99,43 @@ func testManyRows(t *testing.T, open Open) {
 			hits, err := r.Lexical(t.Context(), allowed, query, k)
 			require.NoError(t, err)
 			requireTop(t, o.lexical(allowed, query), hits, k, fmt.Sprintf("seed %d, one in %d, k %d, %q", seed, share, k, query))
+		}
+	}
+	require.NoError(t, ix.Close())
+}
+
+// testFewAllowed asks for all rows of a handful of documents among many: by
+// themselves, with those of a class, and in both ways of being nearly nothing and
+// nearly everything. There are peers that leave some of them out.
+func testFewAllowed(t *testing.T, open Open) {
+	const seed, documents = 17, 2000
+	c, o := NewCorpus(seed, dims), newOracle(analyzer(t))
+	ix := open(t, t.TempDir()+"/index", dims)
+	b := index.Batch{Epoch: 1}
+	for ordinal := range uint32(documents) {
+		d := c.RareDocument(ordinal)
+		d.Class = uint64(ordinal % 10)
+		b.Put = append(b.Put, d)
+	}
+	require.NoError(t, ix.Apply(t.Context(), b))
+	o.apply(b)
+	require.NoError(t, ix.Flush(t.Context()))
+	r := reader(t, ix)
+	for round := range 8 {
+		few, class := c.ordinals(4, documents), uint32(c.IntN(10))
+		for name, admits := range map[string]func(uint32) bool{
+			"few":        func(d uint32) bool { return slices.Contains(few, d) },
+			"a class":    func(d uint32) bool { return d%10 == class },
+			"both":       func(d uint32) bool { return d%10 == class || slices.Contains(few, d) },
+			"but few":    func(d uint32) bool { return !slices.Contains(few, d) },
+			"of a class": func(d uint32) bool { return d%10 == class && d%70 != class },
+		} {
+			allowed, vector := admitting(documents, admits), c.Vector()
+			for _, k := range []int{10, 5000} {
+				hits, err := r.Dense(t.Context(), allowed, vector, k)
+				require.NoError(t, err)
+				requireTop(t, o.dense(allowed, vector), hits, k, fmt.Sprintf("seed %d, round %d, %s, k %d", seed, round, name, k))
+			}
 		}
 	}
 	require.NoError(t, ix.Close())

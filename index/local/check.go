@@ -109,7 +109,7 @@ func checkTables(s *segment) error {
 
 func checkVectors(s *segment) error {
 	for slot := range uint32(s.rows()) {
-		if err := checkVector(s.vector(slot), s.dims); err != nil {
+		if err := index.CheckVector(s.vector(slot), s.dims); err != nil {
 			return damaged("row %d: %v", s.row(slot), err)
 		}
 	}

@@ -113,7 +113,7 @@ func (ix *Index) Apply(ctx context.Context, b index.Batch) error {
 }
 
 func (ix *Index) apply(ctx context.Context, b index.Batch) error {
-	touched, err := checkBatch(b, ix.options.Dimensions)
+	touched, err := b.Check(ix.options.Dimensions)
 	if err != nil {
 		return err
 	}
@@ -185,36 +185,6 @@ func (ix *Index) full() bool {
 	return rows >= ix.options.FreshRows || size >= ix.options.FreshBytes
 }
 
-// checkBatch returns the ordinals that the batch touches.
-func checkBatch(b index.Batch, dims int) ([]uint32, error) {
-	touched := slices.Clone(b.Delete)
-	for _, d := range b.Put {
-		touched = append(touched, d.Ordinal)
-		if err := checkDocument(d, dims); err != nil {
-			return nil, fmt.Errorf("document %d: %w", d.Ordinal, err)
-		}
-	}
-	slices.Sort(touched)
-	for i := 1; i < len(touched); i++ {
-		if touched[i-1] == touched[i] {
-			return nil, fmt.Errorf("document %d is given twice: %w", touched[i], index.ErrInvalid)
-		}
-	}
-	return touched, nil
-}
-
-func checkDocument(d index.Document, dims int) error {
-	for i, r := range d.Rows {
-		if i > 0 && r.Row <= d.Rows[i-1].Row {
-			return fmt.Errorf("row %d after row %d: %w", r.Row, d.Rows[i-1].Row, index.ErrInvalid)
-		}
-		if err := checkVector(r.Vector, dims); err != nil {
-			return fmt.Errorf("row %d: %w", r.Row, err)
-		}
-	}
-	return nil
-}
-
 // Holds reports whether the row is live and belongs to the ordinal.
 func (ix *Index) Holds(ordinal, row uint32) bool {
 	ix.mu.Lock()
@@ -245,13 +215,22 @@ func (ix *Index) Flush(ctx context.Context) error {
 
 // Reader returns the present state.
 func (ix *Index) Reader() (index.Reader, error) {
+	r, err := ix.Snapshot()
+	if err != nil {
+		return nil, err
+	}
+	return r, nil
+}
+
+// Snapshot is Reader for who also asks what rows there are.
+func (ix *Index) Snapshot() (*Reader, error) {
 	ix.mu.Lock()
 	defer ix.mu.Unlock()
 	if ix.current == nil {
 		return nil, index.ErrClosed
 	}
 	ix.current.acquire()
-	return &reader{state: ix.current, dims: ix.options.Dimensions, space: ix.space, analyzer: ix.options.Analyzer, memory: &ix.memory}, nil
+	return &Reader{state: ix.current, dims: ix.options.Dimensions, space: ix.space, analyzer: ix.options.Analyzer, memory: &ix.memory}, nil
 }
 
 // publish makes parts the present state. The caller holds the lock.

@@ -14,7 +14,7 @@ import (
 const fewShare = 16
 
 // Lexical ranks the allowed rows that have a clause of the query.
-func (r *reader) Lexical(ctx context.Context, allowed filter.Set, query string, k int) ([]index.Hit, error) {
+func (r *Reader) Lexical(ctx context.Context, allowed filter.Set, query string, k int) ([]index.Hit, error) {
 	if len(query) > index.MaxQueryBytes {
 		return nil, fmt.Errorf("query of %d bytes, at most %d are taken: %w", len(query), index.MaxQueryBytes, index.ErrInvalid)
 	}

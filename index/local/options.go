@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"math"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 
@@ -15,7 +16,7 @@ import (
 // Options say what an index holds. Those of the first three fields are part of
 // the index: opened with others it must be rebuilt.
 type Options struct {
-	Dimensions int
+	Dimensions int // 0: rows have no vectors, only the lexical leg finds them
 	Analyzer   text.Analyzer
 	Model      string // digest of what made the vectors; only compared
 
@@ -43,6 +44,9 @@ func (o Options) withDefaults() (Options, error) {
 	if o.FreshBytes == 0 {
 		o.FreshBytes = defaultFreshBytes
 	}
+	if o.Dimensions == 0 {
+		o.codedRows, o.listedRows = math.MaxInt, math.MaxInt
+	}
 	if o.codedRows == 0 {
 		o.codedRows = defaultCodedRows
 	}
@@ -60,8 +64,8 @@ func (o Options) withDefaults() (Options, error) {
 
 func (o Options) validate() error {
 	switch {
-	case o.Dimensions < 1 || o.Dimensions > maxDimensions:
-		return fmt.Errorf("%d dimensions, 1 to %d are possible: %w", o.Dimensions, maxDimensions, index.ErrInvalid)
+	case o.Dimensions < 0 || o.Dimensions > maxDimensions:
+		return fmt.Errorf("%d dimensions, 0 to %d are possible: %w", o.Dimensions, maxDimensions, index.ErrInvalid)
 	case o.Analyzer == text.Analyzer{}:
 		return fmt.Errorf("no analyzer: %w", index.ErrInvalid)
 	case len(o.Model) > maxName:

@@ -11,8 +11,8 @@ import (
 	"sluice/index/text"
 )
 
-// reader answers queries over one snapshot.
-type reader struct {
+// Reader answers queries over one snapshot.
+type Reader struct {
 	state    *snapshot
 	dims     int
 	space    *ivf.Space
@@ -22,7 +22,7 @@ type reader struct {
 }
 
 // Close lets go of the snapshot, once. Queries under way finish first.
-func (r *reader) Close() {
+func (r *Reader) Close() {
 	if !r.closed.Swap(true) {
 		r.state.release()
 	}
@@ -32,14 +32,14 @@ func (r *reader) Close() {
 const mostBuiltKept = 1 << 20
 
 // begin holds the snapshot for one query; end lets go.
-func (r *reader) begin() (*scratch, error) {
+func (r *Reader) begin() (*scratch, error) {
 	if r.closed.Load() || !r.state.acquire() {
 		return nil, index.ErrClosed
 	}
 	return r.memory.Get().(*scratch), nil
 }
 
-func (r *reader) end(s *scratch) {
+func (r *Reader) end(s *scratch) {
 	if cap(s.lexical.built) > mostBuiltKept {
 		s.lexical.built = nil
 	}
@@ -49,8 +49,8 @@ func (r *reader) end(s *scratch) {
 
 // Dense scores allowed rows: those of a large segment that its lists hold near
 // the vector, of others all.
-func (r *reader) Dense(ctx context.Context, allowed filter.Set, vector []float32, k int) ([]index.Hit, error) {
-	if err := checkVector(vector, r.dims); err != nil {
+func (r *Reader) Dense(ctx context.Context, allowed filter.Set, vector []float32, k int) ([]index.Hit, error) {
+	if err := index.CheckVector(vector, r.dims); err != nil {
 		return nil, err
 	}
 	memory, err := r.begin()

@@ -4,7 +4,6 @@ import (
 	"encoding/binary"
 	"fmt"
 	"hash/crc32"
-	"math"
 	"sort"
 	"sync/atomic"
 	"unsafe"
@@ -310,20 +309,4 @@ func asBytes(v []float32) []byte {
 		return nil
 	}
 	return unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(v))), len(v)*4)
-}
-
-// checkVector refuses vectors of other dimensions, and those with NaN, Inf or
-// a length with which an inner product could overflow.
-func checkVector(v []float32, dims int) error {
-	if len(v) != dims {
-		return fmt.Errorf("vector has %d dimensions, the index has %d: %w", len(v), dims, index.ErrInvalid)
-	}
-	var square float64
-	for _, x := range v {
-		square += float64(x) * float64(x)
-	}
-	if !(square <= math.MaxFloat32/16) { // NaN too
-		return fmt.Errorf("vector is not finite: %w", index.ErrInvalid)
-	}
-	return nil
 }

@@ -22,6 +22,8 @@ type Config struct {
 	Precision      string        `yaml:"precision" doc:"Arithmetic of the models: f32, bf16, int8, or auto for the fastest on this CPU that keeps each model's vectors; GPUs have bf16 only. Vectors of different precisions do not mix: what one has embedded, another refuses to serve."`
 	Policies       string        `yaml:"policies" doc:"Directory of Cedar policies (*.cedar) and their schema. Empty: readers alone decide, within the tenant."`
 	Planner        *Planner      `yaml:"planner" doc:"A chat model that plans the chunks of collections with the chunker plan/1. Without it rules do. It sees the documents' text; a document that it gives no plan for is not written."`
+	Milvus         []string      `yaml:"milvus" doc:"Milvus servers or clusters (2.3 or newer) that keep the vectors, host:port; documents are spread over them. Not with store. Empty: the index is in the data directory. The postings always are."`
+	MilvusDown     string        `yaml:"milvus_down" doc:"What a search answers while one of several Milvus clusters cannot be used: error (503), or degrade, without what is there, which the answer says."`
 	Limits         Limits        `yaml:"limits" doc:"Bounds on what one client can cost."`
 	Auth           Auth          `yaml:"auth" doc:"Who may ask. At least one of jwt and api_keys, unless the daemon runs with --demo."`
 	Demo           Demo          `yaml:"demo" doc:"Named principals for trying things out, chosen by the header X-Sluice-Principal. Refused unless the daemon runs with --demo."`
@@ -130,6 +132,8 @@ func Default() Config {
 		Model:       "all-minilm-l6-v2",
 		Device:      "cpu",
 		Precision:   "auto",
+		Milvus:      []string{},
+		MilvusDown:  "error",
 		Limits: Limits{
 			BodyBytes:          16 << 20,
 			TotalBytes:         128 << 20,

@@ -83,6 +83,10 @@ func TestErrors(t *testing.T) {
 		"device's list":        {key + "device: cuda:0,x\n", `device: "0,x" is no list of devices`},
 		"device without list":  {key + "device: cpu:0\n", `device: "cpu:0" is not one of`},
 		"device's precision":   {key + "device: gorgonia\nprecision: int8\n", `"int8" is not one of auto, f32, with device gorgonia`},
+		"milvus address":       {key + "milvus: [localhost]\n", `milvus[0]: "localhost" is not host:port`},
+		"milvus twice":         {key + "milvus: ['a:1', 'b:1', 'a:1']\n", "milvus[2]: a:1 is named twice"},
+		"milvus, shared":       {key + "milvus: [h:1]\nstore: postgres://h/d\n", "unset one"},
+		"milvus down":          {key + "milvus_down: ignore\n", "milvus_down"},
 		"log level":            {key + "log: {level: loud}\n", "log.level"},
 	}
 	for name, c := range cases {

@@ -39,6 +39,7 @@ func (c Config) Validate() error {
 		c.validateStore(),
 		required("model", c.Model),
 		c.validateDevice(),
+		c.validateMilvus(),
 		c.Limits.validate(),
 		c.Auth.validate(c.Demo.Enabled),
 		c.Demo.validate(),
@@ -85,6 +86,20 @@ func (c Config) validateDevice() error {
 		return fmt.Errorf("%w, with device %s", err, c.Device)
 	}
 	return nil
+}
+
+func (c Config) validateMilvus() error {
+	errs := []error{oneOf("milvus_down", c.MilvusDown, "error", "degrade")}
+	if len(c.Milvus) > 0 && c.Store != "" {
+		errs = append(errs, errors.New("milvus: daemons that share a database (store) keep indexes of their own; unset one of the two"))
+	}
+	for i, server := range c.Milvus {
+		errs = append(errs, address(fmt.Sprintf("milvus[%d]", i), server))
+		if slices.Contains(c.Milvus[:i], server) {
+			errs = append(errs, fmt.Errorf("milvus[%d]: %s is named twice", i, server))
+		}
+	}
+	return errors.Join(errs...)
 }
 
 func address(name, value string) error {

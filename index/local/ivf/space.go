@@ -39,7 +39,7 @@ type Space struct {
 func NewSpace(dims int) *Space { return newSpace(dims, simd.Best()) }
 
 func newSpace(dims int, kernels *simd.Set) *Space {
-	padded := (dims + granule - 1) / granule * granule
+	padded := max(1, (dims+granule-1)/granule) * granule
 	s := &Space{dims: dims, padded: padded, window: 1 << (bits.Len(uint(padded)) - 1), kernels: kernels}
 	random := rand.NewPCG(rotationSeed, uint64(padded))
 	for round := range s.signs {

@@ -1,0 +1,238 @@
+package bench
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/milvus-io/milvus-sdk-go/v2/client"
+	"github.com/milvus-io/milvus-sdk-go/v2/entity"
+
+	"sluice/bench/figures"
+	"sluice/filter"
+	"sluice/index"
+	"sluice/index/milvus"
+	"sluice/index/text"
+	"sluice/kernels/simd"
+)
+
+// MilvusOptions says what Milvus measures.
+type MilvusOptions struct {
+	Address string
+	Vectors VectorOptions
+	Queries int // of each way at each filter
+	Log     io.Writer
+}
+
+const (
+	milvusCollection = "sluice_bench"
+	milvusClasses    = 100
+	milvusIDs        = 10_000 // documents in the list that classes are compared with
+)
+
+// Milvus measures the index on a Milvus server beside bare calls of its library,
+// query by query in turns. Every row is a document, of a hundred classes.
+//
+// Figures: selp.p50_ms and bare.selp.p50_ms of searches that allow p percent of
+// the classes, bare with the same filter and k and nothing else; selp.overhead_p50_ms
+// their difference; leaks, hits that are not allowed; ids.qps and class.qps of
+// bare calls for the same 10,000 documents by a list and by their classes, and
+// ratio.class_to_id_list_qps; load.rows_per_s of filling the index.
+func Milvus(ctx context.Context, o MilvusOptions) (file figures.File, err error) {
+	b, err := o.open(ctx)
+	if err != nil {
+		return file, err
+	}
+	defer func() { err = errors.Join(err, b.close(context.WithoutCancel(ctx))) }()
+	file.Commit, file.Environment, file.Figures = figures.Commit(ctx), figures.Local(simd.Best().Level), b.figures
+	for _, percent := range []int{1, 10, 50} {
+		if err := b.share(ctx, percent); err != nil {
+			return file, err
+		}
+	}
+	err = b.lists(ctx)
+	for _, name := range slices.Sorted(maps.Keys(b.figures)) {
+		fmt.Fprintf(o.Log, "%-32s %.4g\n", name, b.figures[name])
+	}
+	return file, err
+}
+
+type milvusBench struct {
+	MilvusOptions
+	vectors *Vectors
+	cluster *milvus.Cluster
+	options milvus.Options
+	index   *milvus.Index
+	bare    client.Client
+	figures map[string]float64
+}
+
+func (o MilvusOptions) open(ctx context.Context) (_ *milvusBench, err error) {
+	b := &milvusBench{MilvusOptions: o, figures: map[string]float64{}}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, b.close(context.WithoutCancel(ctx)))
+		}
+	}()
+	if b.vectors, err = LoadVectors(ctx, o.Vectors); err != nil {
+		return nil, err
+	}
+	b.options = milvus.Options{Name: milvusCollection, Dimensions: b.vectors.Dims, Model: "bench"}
+	if b.options.Analyzer, err = text.New(text.Default); err != nil {
+		return nil, err
+	}
+	if b.options.Dir, err = os.MkdirTemp("", "sluice-bench-"); err != nil {
+		return nil, err
+	}
+	if b.cluster, err = milvus.Connect(ctx, o.Address); err != nil {
+		return nil, err
+	}
+	if b.bare, err = client.NewClient(ctx, client.Config{Address: o.Address}); err != nil {
+		return nil, err
+	}
+	return b, b.fill(ctx)
+}
+
+func (b *milvusBench) close(ctx context.Context) error {
+	var errs []error
+	if b.index != nil {
+		errs = append(errs, b.index.Close())
+	}
+	if b.cluster != nil {
+		errs = append(errs, milvus.Remove(ctx, []*milvus.Cluster{b.cluster}, b.options), b.cluster.Close())
+	}
+	if b.bare != nil {
+		errs = append(errs, b.bare.Close())
+	}
+	return errors.Join(errs...)
+}
+
+// fill puts the vectors into the index.
+func (b *milvusBench) fill(ctx context.Context) (err error) {
+	if err := milvus.Remove(ctx, []*milvus.Cluster{b.cluster}, b.options); err != nil {
+		return err
+	}
+	if b.index, err = milvus.Open(ctx, []*milvus.Cluster{b.cluster}, b.options); err != nil {
+		return err
+	}
+	began := time.Now()
+	for from := 0; from < b.rows(); from += 1000 {
+		var batch index.Batch
+		for i := from; i < min(from+1000, b.rows()); i++ {
+			batch.Put = append(batch.Put, index.Document{
+				Ordinal: uint32(i), Class: uint64(i % milvusClasses), Rows: []index.Row{{Row: uint32(i), Vector: b.vector(i)}},
+			})
+		}
+		if err := b.index.Apply(ctx, batch); err != nil {
+			return err
+		}
+	}
+	b.figures["load.rows_per_s"] = float64(b.rows()) / time.Since(began).Seconds()
+	if err := b.index.Apply(ctx, index.Batch{Epoch: 1}); err != nil {
+		return err
+	}
+	return b.bare.Flush(ctx, milvusCollection, false) // so that the graph is searched
+}
+
+func (b *milvusBench) rows() int { return len(b.vectors.Rows) / b.vectors.Dims }
+func (b *milvusBench) vector(i int) []float32 {
+	return b.vectors.Rows[i*b.vectors.Dims:][:b.vectors.Dims]
+}
+
+// share measures searches that may read the first p classes of a hundred.
+func (b *milvusBench) share(ctx context.Context, percent int) error {
+	var allowed []uint32
+	var classes []string
+	for i := range b.rows() {
+		if i%milvusClasses < percent {
+			allowed = append(allowed, uint32(i))
+		}
+	}
+	for class := range percent {
+		classes = append(classes, strconv.Itoa(class))
+	}
+	set, expression := filter.SetOf(allowed...), "class in ["+strings.Join(classes, ",")+"]"
+	r, err := b.index.Reader()
+	if err != nil {
+		return err
+	}
+	defer r.Close()
+	var ours, bare []float64
+	for i := range b.Queries {
+		query := b.vectors.query(i)
+		began := time.Now()
+		hits, err := r.Dense(ctx, set, query, neighbours)
+		if err != nil {
+			return err
+		}
+		ours = append(ours, time.Since(began).Seconds()*1e3)
+		for _, h := range hits {
+			if !set.Contains(h.Ordinal) {
+				b.figures["leaks"]++
+			}
+		}
+		took, err := b.search(ctx, expression, query)
+		if err != nil {
+			return err
+		}
+		bare = append(bare, took)
+	}
+	name := fmt.Sprintf("sel%d.", percent)
+	b.figures["leaks"] += 0
+	b.figures[name+"p50_ms"], b.figures["bare."+name+"p50_ms"] = middle(ours), middle(bare)
+	b.figures[name+"overhead_p50_ms"] = middle(ours) - middle(bare)
+	return nil
+}
+
+func middle(values []float64) float64 {
+	slices.Sort(values)
+	return values[len(values)/2]
+}
+
+// search makes a bare call; it takes so many milliseconds.
+func (b *milvusBench) search(ctx context.Context, expression string, query []float32) (float64, error) {
+	params, err := entity.NewIndexHNSWSearchParam(64)
+	if err != nil {
+		return 0, err
+	}
+	began := time.Now()
+	_, err = b.bare.Search(ctx, milvusCollection, nil, expression, nil, []entity.Vector{entity.FloatVector(query)}, "vector", entity.IP,
+		neighbours, params, client.WithSearchQueryConsistencyLevel(entity.ClSession))
+	return time.Since(began).Seconds() * 1e3, err
+}
+
+// lists compares the classes of half the documents, up to 10,000, with a list of them.
+func (b *milvusBench) lists(ctx context.Context) error {
+	var ids, classes []string
+	for i := 0; len(ids) < milvusIDs && i < b.rows(); i++ {
+		if i%milvusClasses < milvusClasses/2 {
+			ids = append(ids, strconv.Itoa(i))
+		}
+	}
+	for class := range milvusClasses / 2 {
+		classes = append(classes, strconv.Itoa(class))
+	}
+	var byID, byClass []float64
+	for i := range max(1, b.Queries/4) {
+		for _, way := range []struct {
+			expression string
+			took       *[]float64
+		}{{"document in [" + strings.Join(ids, ",") + "]", &byID}, {"class in [" + strings.Join(classes, ",") + "]", &byClass}} {
+			took, err := b.search(ctx, way.expression, b.vectors.query(i))
+			if err != nil {
+				return err
+			}
+			*way.took = append(*way.took, took)
+		}
+	}
+	b.figures["ids.qps"], b.figures["class.qps"] = 1000/middle(byID), 1000/middle(byClass)
+	b.figures["ratio.class_to_id_list_qps"] = middle(byID) / middle(byClass)
+	return nil
+}

@@ -1,0 +1,81 @@
+package main
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"sluice/client"
+	"sluice/index/milvus/milvustest"
+)
+
+// TestMilvus serves from a real Milvus server what a daemon with an embedded index
+// serves: through writes, revocations, deletions and a restart. Then the check
+// finds nothing, and nothing but what is another's.
+func TestMilvus(t *testing.T) {
+	address := milvustest.Serve(t)
+	h := newHome(t, accessPeople, settings{"milvus": []string{address}})
+	embedded := newHome(t, accessPeople).serve()
+	d := h.serve()
+	both := func(do func(*served)) {
+		t.Helper()
+		do(d)
+		do(embedded)
+	}
+	both(func(s *served) {
+		s.collection("root", "docs")
+		for i := range 30 {
+			readers := []string{"group:hr", "user:bob", "user:ann"}[i%3]
+			_, err := s.as("root").Write(t.Context(), "docs", note(fmt.Sprint(i), fmt.Sprintf("Harbour entry %d of the tide ledger.", i), readers))
+			require.NoError(t, err)
+		}
+	})
+	same := func(where string) {
+		t.Helper()
+		for _, person := range []string{"ann", "bob", "eve"} {
+			require.Equal(t, keysFound(t, embedded, person), keysFound(t, d, person), "%s: %s", where, person)
+		}
+	}
+	same("written")
+	require.Len(t, keysFound(t, d, "ann"), 20)
+	both(func(s *served) {
+		_, err := s.as("root").SetAccess(t.Context(), "docs", "0", client.AccessPatch{Readers: jsonOf([]string{"user:bob"})})
+		require.NoError(t, err)
+		err = s.as("root").Delete(t.Context(), "docs", "1")
+		require.NoError(t, err)
+		_, err = s.as("root").Write(t.Context(), "docs", note("2", "Quite another text about pilots.", "user:ann"))
+		require.NoError(t, err)
+	})
+	same("changed")
+	d.stop()
+	r := sluice(t, "check", h.data(), "--milvus", address)
+	require.Zero(t, r.code, "%s", r)
+	d = h.serve()
+	same("started again")
+	d.stop()
+	embedded.stop()
+
+	other := newHome(t, accessPeople)
+	s := other.serve()
+	s.stop()
+	r = sluice(t, "check", other.data(), "--milvus", address)
+	require.Equal(t, 1, r.code, "%s", r)
+	require.Contains(t, r.out, "is of no collection here")
+}
+
+// keysFound are the documents that a search finds, best first.
+func keysFound(t *testing.T, s *served, person string) (keys []string) {
+	t.Helper()
+	answer, err := s.as(person).Search(t.Context(), "docs", client.SearchRequest{Query: "entry of the ledger", K: 50, Strategy: "dense"})
+	if person == "eve" {
+		require.Error(t, err)
+		return nil
+	}
+	require.NoError(t, err)
+	require.Empty(t, answer.Degraded)
+	for _, hit := range answer.Results {
+		keys = append(keys, hit.Document)
+	}
+	return keys
+}

@@ -1,0 +1,323 @@
+package milvus
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/milvus-io/milvus-sdk-go/v2/client"
+	"github.com/milvus-io/milvus-sdk-go/v2/entity"
+
+	"sluice/index"
+)
+
+const (
+	mostResults   = 16384    // what the server takes as limit of a search, and as size of a query's answer
+	insertBytes   = 16 << 20 // of one insert; the server takes 64 MiB
+	pkPerCall     = 4096     // primary keys in one expression
+	partitions    = 16
+	graphDegree   = 16 // HNSW: M
+	graphWidth    = 200
+	leastSearched = 64 // HNSW: ef
+)
+
+// collection is one generation of rows on one cluster.
+type collection struct {
+	*Cluster
+	name string
+	dims int
+}
+
+// stored is a row as the server has it.
+type stored struct {
+	row, ordinal uint32
+	class        int64
+	epoch        int64
+}
+
+// open creates the collection if it is missing, and loads it.
+func (c *collection) open(ctx context.Context) error {
+	return c.call(ctx, func(ctx context.Context) error {
+		exists, err := c.searching.HasCollection(ctx, c.name)
+		if err == nil && !exists {
+			err = c.create(ctx)
+		}
+		if err != nil {
+			return err
+		}
+		return c.searching.LoadCollection(ctx, c.name, false)
+	})
+}
+
+func (c *collection) create(ctx context.Context) error {
+	number := func(f field) *entity.Field {
+		return entity.NewField().WithName(string(f)).WithDataType(entity.FieldTypeInt64)
+	}
+	schema := entity.NewSchema().WithName(c.name).WithDescription("rows of Sluice").
+		WithField(number(rowField).WithIsPrimaryKey(true)).
+		WithField(number(documentField)).
+		WithField(number(classField)).
+		WithField(number(bucketField).WithIsPartitionKey(true)).
+		WithField(number(epochField)).
+		WithField(entity.NewField().WithName(string(vectorField)).WithDataType(entity.FieldTypeFloatVector).WithDim(int64(c.dims)))
+	err := c.searching.CreateCollection(ctx, schema, 1, client.WithPartitionNum(partitions), client.WithConsistencyLevel(entity.ClSession))
+	if err != nil {
+		return fmt.Errorf("creating the collection %s: %w", c.name, err)
+	}
+	graph, err := entity.NewIndexHNSW(entity.IP, graphDegree, graphWidth)
+	if err != nil {
+		return err
+	}
+	for f, built := range map[field]entity.Index{vectorField: graph, documentField: c.scalarIndex(), classField: c.scalarIndex()} {
+		if err := c.searching.CreateIndex(ctx, c.name, string(f), built, false); err != nil {
+			return fmt.Errorf("creating the index of %s in %s: %w", f, c.name, err)
+		}
+	}
+	return nil
+}
+
+// scalarIndex is the best that the server has.
+func (c *collection) scalarIndex() entity.Index {
+	if c.version.before(2, 4) {
+		return entity.NewScalarIndex()
+	}
+	return entity.NewScalarIndexWithType(entity.Inverted)
+}
+
+func (c *collection) drop(ctx context.Context) error {
+	return c.call(ctx, func(ctx context.Context) error {
+		exists, err := c.searching.HasCollection(ctx, c.name)
+		if err != nil || !exists {
+			return err
+		}
+		return c.searching.DropCollection(ctx, c.name)
+	})
+}
+
+// found is one hit of the server.
+type found struct {
+	row   uint32
+	score float32
+}
+
+// search returns up to n rows that match, best first. It sees all that was
+// inserted before.
+func (c *collection) search(ctx context.Context, e expression, vector []float32, n int) (hits []found, err error) {
+	params, err := entity.NewIndexHNSWSearchParam(min(max(2*n, leastSearched), 2*mostResults))
+	if err != nil {
+		return nil, err
+	}
+	err = c.read(ctx, func(ctx context.Context) error {
+		results, err := c.searching.Search(ctx, c.name, nil, e.String(), nil, []entity.Vector{entity.FloatVector(vector)},
+			string(vectorField), entity.IP, n, params, client.WithSearchQueryConsistencyLevel(entity.ClSession))
+		if err == nil {
+			hits, err = hitsOf(results)
+		}
+		return err
+	})
+	return hits, err
+}
+
+func hitsOf(results []client.SearchResult) ([]found, error) {
+	if len(results) == 0 {
+		return nil, nil
+	}
+	r := results[0]
+	if r.Err != nil {
+		return nil, r.Err
+	}
+	if r.ResultCount == 0 {
+		return nil, nil
+	}
+	ids, ok := r.IDs.(*entity.ColumnInt64)
+	if !ok || ids.Len() != len(r.Scores) {
+		return nil, fmt.Errorf("an answer of %d scores with %T", len(r.Scores), r.IDs)
+	}
+	hits := make([]found, len(r.Scores))
+	for i, id := range ids.Data() {
+		hits[i] = found{uint32(id), r.Scores[i]}
+	}
+	return hits, nil
+}
+
+// query returns the rows that match, with all fields but the vector. It sees
+// all that anybody wrote before.
+func (c *collection) query(ctx context.Context, e expression) (rows []stored, err error) {
+	fields := []string{string(rowField), string(documentField), string(classField), string(epochField)}
+	err = c.read(ctx, func(ctx context.Context) error {
+		result, err := c.searching.Query(ctx, c.name, nil, e.String(), fields, client.WithSearchQueryConsistencyLevel(entity.ClStrong))
+		if err == nil {
+			rows, err = storedOf(result)
+		}
+		return err
+	})
+	return rows, err
+}
+
+func storedOf(result client.ResultSet) ([]stored, error) {
+	var columns [4][]int64
+	for i, f := range []field{rowField, documentField, classField, epochField} {
+		column, ok := result.GetColumn(string(f)).(*entity.ColumnInt64)
+		if !ok {
+			return nil, fmt.Errorf("an answer without %s", f)
+		}
+		columns[i] = column.Data()
+	}
+	rows := make([]stored, len(columns[0]))
+	for i := range rows {
+		rows[i] = stored{uint32(columns[0][i]), uint32(columns[1][i]), columns[2][i], columns[3][i]}
+	}
+	return rows, nil
+}
+
+// vectors returns the vectors of rows, by row; those that the server lacks are
+// not in it.
+func (c *collection) vectors(ctx context.Context, rows []uint32) (map[uint32][]float32, error) {
+	vectors := make(map[uint32][]float32, len(rows))
+	err := c.read(ctx, func(ctx context.Context) error {
+		result, err := c.searching.Query(ctx, c.name, nil, in(rowField, rows).String(), []string{string(rowField), string(vectorField)},
+			client.WithSearchQueryConsistencyLevel(entity.ClStrong))
+		if err != nil {
+			return err
+		}
+		ids, ok := result.GetColumn(string(rowField)).(*entity.ColumnInt64)
+		data, vectorsToo := result.GetColumn(string(vectorField)).(*entity.ColumnFloatVector)
+		if !ok || !vectorsToo || ids.Len() != data.Len() {
+			return fmt.Errorf("an answer without rows and vectors")
+		}
+		for i, id := range ids.Data() {
+			vectors[uint32(id)] = data.Data()[i]
+		}
+		return nil
+	})
+	return vectors, err
+}
+
+// count returns how many rows match.
+func (c *collection) count(ctx context.Context, e expression) (n int64, err error) {
+	const counted = "count(*)"
+	err = c.read(ctx, func(ctx context.Context) error {
+		result, err := c.searching.Query(ctx, c.name, nil, e.String(), []string{counted}, client.WithSearchQueryConsistencyLevel(entity.ClStrong))
+		if err != nil {
+			return err
+		}
+		column, ok := result.GetColumn(counted).(*entity.ColumnInt64)
+		if !ok || column.Len() != 1 {
+			return fmt.Errorf("an answer without %s", counted)
+		}
+		n = column.Data()[0]
+		return nil
+	})
+	return n, err
+}
+
+// scan calls visit with every row in [from, to), in no order.
+func (c *collection) scan(ctx context.Context, from, to int64, visit func(stored)) error {
+	window := between(rowField, from, to)
+	switch n, err := c.count(ctx, window); {
+	case err != nil || n == 0:
+		return err
+	case n > mostResults && to-from > 1:
+		middle := from + (to-from)/2
+		if err := c.scan(ctx, from, middle, visit); err != nil {
+			return err
+		}
+		return c.scan(ctx, middle, to, visit)
+	}
+	rows, err := c.query(ctx, window)
+	for _, r := range rows {
+		visit(r)
+	}
+	return err
+}
+
+// columns are rows on their way to the server.
+type columns struct {
+	rows, ordinals, classes, buckets, epochs []int64
+	vectors                                  [][]float32
+}
+
+func (s *columns) add(r index.Row, ordinal uint32, class int64, epoch uint64) {
+	s.rows = append(s.rows, int64(r.Row))
+	s.ordinals = append(s.ordinals, int64(ordinal))
+	s.classes = append(s.classes, class)
+	s.buckets = append(s.buckets, bucketOf(class))
+	s.epochs = append(s.epochs, int64(epoch))
+	s.vectors = append(s.vectors, r.Vector)
+}
+
+func (s *columns) slice(from, to int) []entity.Column {
+	return []entity.Column{
+		entity.NewColumnInt64(string(rowField), s.rows[from:to]),
+		entity.NewColumnInt64(string(documentField), s.ordinals[from:to]),
+		entity.NewColumnInt64(string(classField), s.classes[from:to]),
+		entity.NewColumnInt64(string(bucketField), s.buckets[from:to]),
+		entity.NewColumnInt64(string(epochField), s.epochs[from:to]),
+		entity.NewColumnFloatVector(string(vectorField), len(s.vectors[from]), s.vectors[from:to]),
+	}
+}
+
+// insert writes rows, replacing those of the same numbers if replace is set.
+// A row that is written twice is found once: its number is the primary key.
+func (c *collection) insert(ctx context.Context, s *columns, replace bool) error {
+	step := max(1, insertBytes/(4*c.dims+4*8))
+	for from := 0; from < len(s.rows); from += step {
+		to := min(from+step, len(s.rows))
+		err := c.call(ctx, func(ctx context.Context) (err error) {
+			var ids entity.Column
+			if replace {
+				ids, err = c.searching.Upsert(ctx, c.name, "", s.slice(from, to)...)
+			} else {
+				ids, err = c.searching.Insert(ctx, c.name, "", s.slice(from, to)...)
+			}
+			if err == nil && ids.Len() != to-from {
+				err = fmt.Errorf("it has taken %d of %d rows", ids.Len(), to-from)
+			}
+			return err
+		})
+		if err != nil {
+			return fmt.Errorf("inserting rows: %w", err)
+		}
+	}
+	return nil
+}
+
+// delete removes rows, and makes sure that they are gone.
+func (c *collection) delete(ctx context.Context, rows []uint32) error {
+	for part := range slices.Chunk(rows, pkPerCall) {
+		err := c.call(ctx, func(ctx context.Context) error {
+			return c.deleting.Delete(ctx, c.name, "", in(rowField, part).String())
+		})
+		if err != nil {
+			return fmt.Errorf("deleting rows: %w", err)
+		}
+		left, err := c.query(ctx, in(rowField, part))
+		if err != nil {
+			return err
+		}
+		if len(left) > 0 {
+			return fmt.Errorf("Milvus at %s still has %d of %d deleted rows of %s", c.address, len(left), len(part), c.name)
+		}
+	}
+	return nil
+}
+
+// verify makes sure that the server has the rows.
+func (c *collection) verify(ctx context.Context, rows []uint32) error {
+	for part := range slices.Chunk(rows, pkPerCall) {
+		there, err := c.query(ctx, in(rowField, part))
+		if err != nil {
+			return err
+		}
+		have := make(map[uint32]bool, len(there))
+		for _, r := range there {
+			have[r.row] = true
+		}
+		for _, row := range part {
+			if !have[row] {
+				return fmt.Errorf("Milvus at %s took row %d and does not have it: %w", c.address, row, index.ErrUnavailable)
+			}
+		}
+	}
+	return nil
+}

@@ -1,0 +1,147 @@
+package milvus
+
+import (
+	"context"
+	"fmt"
+	"iter"
+	"slices"
+	"strings"
+
+	"github.com/RoaringBitmap/roaring/v2"
+
+	"sluice/index"
+)
+
+const comparedDocuments = 256 // at a time
+
+// Compare compares every row that the clusters have of an index with the
+// documents it is to hold, and reports what differs. With repair it also writes
+// what is missing or other, and deletes what is of no document. The index must
+// not be open.
+func Compare(ctx context.Context, clusters []*Cluster, o Options, documents iter.Seq2[index.Document, error], repair bool, report func(fault string)) error {
+	c := comparison{Index: &Index{options: o}, rows: roaring.New(), repair: repair, report: report}
+	for _, part := range collections(clusters, o) {
+		if err := part.open(ctx); err != nil {
+			return err
+		}
+		c.shards = append(c.shards, &shard{collection: part})
+	}
+	parts := make([][]index.Document, len(c.shards))
+	for d, err := range documents {
+		if err != nil {
+			return err
+		}
+		i := c.shardOf(d.Ordinal)
+		if parts[i] = append(parts[i], d); len(parts[i]) == comparedDocuments {
+			if err := c.documents(ctx, c.shards[i].collection, parts[i]); err != nil {
+				return err
+			}
+			parts[i] = nil
+		}
+	}
+	for i, s := range c.shards {
+		if err := c.documents(ctx, s.collection, parts[i]); err != nil {
+			return err
+		}
+		if err := c.others(ctx, s.collection); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+type comparison struct {
+	*Index
+	rows   *roaring.Bitmap // that documents have
+	repair bool
+	report func(string)
+}
+
+// documents compares the rows of documents.
+func (c *comparison) documents(ctx context.Context, on *collection, documents []index.Document) error {
+	var wrong columns
+	for _, d := range documents {
+		if len(d.Rows) == 0 {
+			continue
+		}
+		rows := rowNumbers(d)
+		c.rows.AddMany(rows)
+		vectors, err := on.vectors(ctx, rows)
+		if err != nil {
+			return err
+		}
+		held, err := on.query(ctx, in(rowField, rows))
+		if err != nil {
+			return err
+		}
+		for _, r := range d.Rows {
+			fault := faultOf(r, d.Ordinal, held, vectors)
+			if fault == "" {
+				continue
+			}
+			c.report(fmt.Sprintf("%s: document %d: row %d %s", on.name, d.Ordinal, r.Row, fault))
+			wrong.add(r, d.Ordinal, int64(d.Class), 0)
+		}
+	}
+	if !c.repair || len(wrong.rows) == 0 {
+		return nil
+	}
+	return on.insert(ctx, &wrong, true)
+}
+
+func faultOf(r index.Row, ordinal uint32, held []stored, vectors map[uint32][]float32) string {
+	i := slices.IndexFunc(held, func(s stored) bool { return s.row == r.Row })
+	switch {
+	case i < 0:
+		return "is missing"
+	case held[i].ordinal != ordinal:
+		return fmt.Sprintf("is said to be of document %d", held[i].ordinal)
+	case !slices.Equal(vectors[r.Row], r.Vector):
+		return "has another vector"
+	}
+	return ""
+}
+
+// others reports the rows that are of no document.
+func (c *comparison) others(ctx context.Context, on *collection) error {
+	var dead []uint32
+	err := on.scan(ctx, 0, 1<<32, func(r stored) {
+		if !c.rows.Contains(r.row) {
+			c.report(fmt.Sprintf("%s: row %d is of no document", on.name, r.row))
+			dead = append(dead, r.row)
+		}
+	})
+	if err != nil || !c.repair {
+		return err
+	}
+	return on.delete(ctx, dead)
+}
+
+// Collections returns the collections of a cluster whose names begin so.
+func (c *Cluster) Collections(ctx context.Context, prefix string) (names []string, err error) {
+	err = c.read(ctx, func(ctx context.Context) error {
+		all, err := c.searching.ListCollections(ctx)
+		names = nil
+		for _, collection := range all {
+			if strings.HasPrefix(collection.Name, prefix) {
+				names = append(names, collection.Name)
+			}
+		}
+		return err
+	})
+	slices.Sort(names)
+	return names, err
+}
+
+// Drop removes a collection of that name, if there is one.
+func (c *Cluster) Drop(ctx context.Context, name string) error {
+	return (&collection{Cluster: c, name: name}).drop(ctx)
+}
+
+// CollectionNames are those of an index on each of the clusters.
+func CollectionNames(clusters []*Cluster, o Options) (names []string) {
+	for _, c := range collections(clusters, o) {
+		names = append(names, c.name)
+	}
+	return names
+}

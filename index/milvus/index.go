@@ -1,0 +1,363 @@
+// Package milvus keeps the vectors of an index on Milvus servers. What is found
+// there counts as far as the embedded index beside it says so: that has the
+// postings, and knows every live row. A row is written once and never changed;
+// rows that a server has beyond the live ones are left out of every answer, and
+// swept away when nobody can ask for them any more.
+package milvus
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"log/slog"
+	"os"
+	"slices"
+	"sync"
+
+	"sluice/index"
+	"sluice/index/local"
+	"sluice/index/text"
+)
+
+// Options say what an index holds, and where.
+type Options struct {
+	Name       string // of the collections; letters, digits and _
+	Dir        string // of the embedded index
+	Dimensions int
+	Analyzer   text.Analyzer
+	Model      string       // digest of what made the vectors; only compared
+	Partial    bool         // searches go on without clusters that fail
+	Log        *slog.Logger // background work that failed and is tried again; nil: slog.Default()
+}
+
+const maxDimensions = 32768 // the server's
+
+func (o Options) check() error {
+	if o.Dimensions < 2 || o.Dimensions > maxDimensions {
+		return fmt.Errorf("%d dimensions, 2 to %d are possible: %w", o.Dimensions, maxDimensions, index.ErrInvalid)
+	}
+	return nil
+}
+
+// Index implements index.Index.
+type Index struct {
+	options  Options
+	postings *local.Index
+	shards   []*shard
+	owners   *owners
+
+	writing chan struct{} // held by whoever changes the index; guards epoch and the shards
+	epoch   uint64
+	stale   bool // an Apply has failed: rows may be on the servers that nobody knows of
+
+	mu      sync.Mutex // guards the next fields
+	current *state     // nil: closed
+	open    map[uint64]bool
+	garbage []garbage
+
+	wake chan struct{} // there may be something to sweep
+	stop context.CancelFunc
+	done chan struct{} // the sweeping goroutine has ended
+}
+
+// shard is what one cluster has.
+type shard struct {
+	*collection
+	classes   classes
+	classOf   map[uint32]int64  // by ordinal, of documents of one class
+	unclaimed map[uint32]stored // rows that belong to no live document, yet
+}
+
+var _ index.Index = (*Index)(nil)
+
+// Open opens the index, or creates it. Documents are spread over the clusters by
+// rendezvous hash of their ordinal.
+//
+// index.ErrRebuild: it is damaged, was made with another model, analyzer or other
+// dimensions, or a cluster lacks rows; Remove it and fill it from the store.
+func Open(ctx context.Context, clusters []*Cluster, options Options) (*Index, error) {
+	if err := options.check(); err != nil {
+		return nil, err
+	}
+	if options.Log == nil {
+		options.Log = slog.Default()
+	}
+	postings, err := local.Open(options.Dir, local.Options{
+		Analyzer: options.Analyzer, Model: fmt.Sprintf("%s/%d", options.Model, options.Dimensions), Log: options.Log,
+	})
+	if err != nil {
+		return nil, err
+	}
+	ix := &Index{
+		options: options, postings: postings, owners: newOwners(), epoch: postings.Applied(),
+		writing: make(chan struct{}, 1), open: map[uint64]bool{}, wake: make(chan struct{}, 1), done: make(chan struct{}),
+	}
+	for _, c := range collections(clusters, options) {
+		ix.shards = append(ix.shards, &shard{collection: c, classes: noClasses(), classOf: map[uint32]int64{}, unclaimed: map[uint32]stored{}})
+	}
+	if err := ix.load(ctx); err != nil {
+		return nil, errors.Join(fmt.Errorf("opening index %s: %w", options.Name, err), postings.Close())
+	}
+	sweeping, stop := context.WithCancel(context.Background())
+	ix.stop = stop
+	go ix.sweepLoop(sweeping)
+	ix.wakeSweeper()
+	return ix, nil
+}
+
+// collections are those of an index. Of several clusters each has its own name
+// for its part, in case two are the same under two addresses.
+func collections(clusters []*Cluster, o Options) (all []*collection) {
+	for _, c := range clusters {
+		name := o.Name
+		if len(clusters) > 1 {
+			name = fmt.Sprintf("%s_%08x", name, crc32.ChecksumIEEE([]byte(c.address)))
+		}
+		all = append(all, &collection{c, name, o.Dimensions})
+	}
+	return all
+}
+
+// Remove removes the index of that name from the clusters, and its directory.
+func Remove(ctx context.Context, clusters []*Cluster, options Options) error {
+	for _, c := range collections(clusters, options) {
+		if err := c.drop(ctx); err != nil {
+			return fmt.Errorf("removing index %s: %w", options.Name, err)
+		}
+	}
+	if err := os.RemoveAll(options.Dir); err != nil {
+		return fmt.Errorf("removing index %s: %w", options.Name, err)
+	}
+	return nil
+}
+
+// load compares what the clusters have with what is live.
+func (ix *Index) load(ctx context.Context) error {
+	snapshot, err := ix.postings.Snapshot()
+	if err != nil {
+		return err
+	}
+	live := 0
+	err = snapshot.AllDocuments(func(ordinal uint32, rows []uint32) bool {
+		for _, row := range rows {
+			ix.owners.set(row, ordinal)
+		}
+		live += len(rows)
+		return true
+	})
+	if err != nil {
+		return err
+	}
+	for i, s := range ix.shards {
+		n, err := ix.loadShard(ctx, i, s, snapshot)
+		if err != nil {
+			snapshot.Close()
+			return err
+		}
+		live -= n
+	}
+	if live > 0 {
+		snapshot.Close()
+		return fmt.Errorf("the servers lack %d rows: %w", live, index.ErrRebuild)
+	}
+	ix.publish(snapshot)
+	return nil
+}
+
+// loadShard returns how many live rows the cluster has.
+func (ix *Index) loadShard(ctx context.Context, i int, s *shard, live *local.Reader) (n int, err error) {
+	if err := s.open(ctx); err != nil {
+		return 0, err
+	}
+	edit, seen, mixed := s.classes.edit(), map[uint32]bool{}, map[uint32]bool{}
+	var dead []uint32
+	err = s.scan(ctx, 0, 1<<32, func(r stored) {
+		owner, known := ix.owners.of(r.row)
+		class, put := s.classOf[r.ordinal]
+		switch {
+		case seen[r.row]: // written twice
+		case known && owner == r.ordinal && ix.shardOf(r.ordinal) == i && live.Holds(index.Hit{Row: r.row, Ordinal: r.ordinal}):
+			n++
+			seen[r.row] = true
+			mixed[r.ordinal] = mixed[r.ordinal] || put && class != r.class
+			s.classOf[r.ordinal] = r.class
+		case r.epoch > 0 && uint64(r.epoch) <= ix.epoch:
+			dead = append(dead, r.row)
+		default:
+			s.unclaimed[r.row] = r
+		}
+	})
+	for ordinal, class := range s.classOf {
+		if edit.all.Add(ordinal); mixed[ordinal] {
+			delete(s.classOf, ordinal)
+		} else {
+			edit.put(ordinal, class)
+		}
+	}
+	s.classes = edit.classes
+	ix.discard(garbage{shard: i, rows: dead})
+	return n, err
+}
+
+// lock waits for its turn to change the index.
+func (ix *Index) lock(ctx context.Context) error {
+	select {
+	case ix.writing <- struct{}{}:
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	if ix.current == nil { // only Close, which holds the lock, makes it so
+		ix.unlock()
+		return index.ErrClosed
+	}
+	return nil
+}
+
+func (ix *Index) unlock() { <-ix.writing }
+
+// Apply writes the batch's rows to the clusters, makes sure that they are there
+// and then makes the batch visible. Parts of a rebuild are looked after together,
+// with the batch that ends it.
+func (ix *Index) Apply(ctx context.Context, b index.Batch) error {
+	if err := ix.apply(ctx, b); err != nil {
+		return fmt.Errorf("applying epoch %d to index %s: %w", b.Epoch, ix.options.Name, err)
+	}
+	return nil
+}
+
+func (ix *Index) apply(ctx context.Context, b index.Batch) error {
+	touched, err := b.Check(ix.options.Dimensions)
+	if err != nil {
+		return err
+	}
+	if err := ix.lock(ctx); err != nil {
+		return err
+	}
+	defer ix.unlock()
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	if b.Epoch < ix.epoch {
+		return fmt.Errorf("the index is at epoch %d already: %w", ix.epoch, index.ErrInvalid)
+	}
+	change, err := ix.prepare(ctx, b, touched)
+	if err != nil {
+		return err
+	}
+	if err := ix.write(ctx, change); err != nil {
+		ix.stale = true
+		return err
+	}
+	if err := ix.postings.Apply(ctx, withoutVectors(b)); err != nil {
+		ix.stale = true
+		return err
+	}
+	ix.epoch = b.Epoch
+	return ix.commit(change)
+}
+
+// withoutVectors is the batch as the embedded index is to hold it.
+func withoutVectors(b index.Batch) index.Batch {
+	b.Put = slices.Clone(b.Put)
+	for i, d := range b.Put {
+		rows := slices.Clone(d.Rows)
+		for j := range rows {
+			rows[j].Vector = nil
+		}
+		b.Put[i].Rows = rows
+	}
+	return b
+}
+
+// commit makes the present state of the embedded index that of the whole.
+func (ix *Index) commit(change []shardChange) error {
+	snapshot, err := ix.postings.Snapshot()
+	if err != nil {
+		return err
+	}
+	last := ix.current.number
+	for i, c := range change {
+		for row, ordinal := range c.claimed {
+			ix.owners.set(row, ordinal)
+		}
+		ix.shards[i].commit(c)
+	}
+	ix.publish(snapshot)
+	for i, c := range change {
+		ix.discard(garbage{last, ix.epoch, i, c.replaced})
+	}
+	ix.wakeSweeper()
+	return nil
+}
+
+// publish makes the snapshot, with the shards as they are, the present state.
+func (ix *Index) publish(snapshot *local.Reader) {
+	shards := make([]shardState, len(ix.shards))
+	for i, s := range ix.shards {
+		shards[i] = shardState{s.collection, s.classes}
+	}
+	ix.mu.Lock()
+	before, number := ix.current, uint64(1)
+	if before != nil {
+		number = before.number + 1
+	}
+	ix.current = newState(number, snapshot, shards, ix.owners, func() { ix.released(number) })
+	ix.open[number] = true
+	ix.mu.Unlock()
+	if before != nil {
+		before.release()
+	}
+}
+
+// Holds reports whether the row is live and belongs to the ordinal.
+func (ix *Index) Holds(ordinal, row uint32) bool { return ix.postings.Holds(ordinal, row) }
+
+// Applied returns the epoch of the embedded index. The clusters have every row
+// of it: an insert that they acknowledged is in their log.
+func (ix *Index) Applied() uint64 { return ix.postings.Applied() }
+
+// Flush makes the embedded index durable, which is all that is not.
+func (ix *Index) Flush(ctx context.Context) error {
+	if err := ix.lock(ctx); err != nil {
+		return fmt.Errorf("flushing index %s: %w", ix.options.Name, err)
+	}
+	defer ix.unlock()
+	if err := ix.postings.Flush(ctx); err != nil {
+		return err
+	}
+	ix.wakeSweeper()
+	return nil
+}
+
+// Reader returns the present state.
+func (ix *Index) Reader() (index.Reader, error) {
+	ix.mu.Lock()
+	defer ix.mu.Unlock()
+	if ix.current == nil || !ix.current.acquire() {
+		return nil, index.ErrClosed
+	}
+	return &reader{state: ix.current, options: ix.options}, nil
+}
+
+// Close sweeps a last time; what is left then, the next Open finds. The clusters
+// stay connected, and open Readers valid.
+func (ix *Index) Close() error {
+	ix.stop()
+	<-ix.done
+	ctx, cancel := context.WithTimeout(context.Background(), sweepRetry)
+	defer cancel()
+	if err := ix.sweep(ctx); err != nil {
+		ix.options.Log.Warn("rows of former versions could not be deleted", "index", ix.options.Name, "error", err)
+	}
+	if err := ix.lock(context.Background()); err != nil {
+		return nil // closed before
+	}
+	defer ix.unlock()
+	ix.mu.Lock()
+	before := ix.current
+	ix.current = nil
+	ix.mu.Unlock()
+	before.release()
+	return ix.postings.Close()
+}
