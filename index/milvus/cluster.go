@@ -51,7 +51,7 @@ func Connect(ctx context.Context, address string) (*Cluster, error) {
 		}
 	}
 	if err := c.introduce(ctx); err != nil {
-		return nil, errors.Join(fmt.Errorf("Milvus at %s: %w", address, err), c.Close())
+		return nil, errors.Join(fmt.Errorf("the Milvus server at %s: %w", address, err), c.Close())
 	}
 	return c, nil
 }
@@ -104,7 +104,7 @@ func (c *Cluster) Version() string { return fmt.Sprintf("%d.%d", c.version[0], c
 // Ready reports why searches of the cluster fail at present, or nil.
 func (c *Cluster) Ready() error {
 	if err := c.breaker.failing(); err != nil {
-		return fmt.Errorf("Milvus at %s: %w", c.address, err)
+		return fmt.Errorf("the Milvus server at %s: %w", c.address, err)
 	}
 	return nil
 }
@@ -130,7 +130,7 @@ func (c *Cluster) call(ctx context.Context, call func(context.Context) error) er
 		return err
 	}
 	if err := c.breaker.enter(); err != nil {
-		return fmt.Errorf("Milvus at %s: %w: %w", c.address, index.ErrUnavailable, err)
+		return fmt.Errorf("the Milvus server at %s: %w: %w", c.address, index.ErrUnavailable, err)
 	}
 	limited, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
@@ -141,7 +141,7 @@ func (c *Cluster) call(ctx context.Context, call func(context.Context) error) er
 	}
 	c.breaker.leave(err)
 	if err != nil {
-		return fmt.Errorf("Milvus at %s: %w", c.address, unavailable(ctx, err))
+		return fmt.Errorf("the Milvus server at %s: %w", c.address, unavailable(ctx, err))
 	}
 	return nil
 }

@@ -296,7 +296,7 @@ func (c *collection) delete(ctx context.Context, rows []uint32) error {
 			return err
 		}
 		if len(left) > 0 {
-			return fmt.Errorf("Milvus at %s still has %d of %d deleted rows of %s", c.address, len(left), len(part), c.name)
+			return fmt.Errorf("the Milvus server at %s still has %d of %d deleted rows of %s", c.address, len(left), len(part), c.name)
 		}
 	}
 	return nil
@@ -315,7 +315,7 @@ func (c *collection) verify(ctx context.Context, rows []uint32) error {
 		}
 		for _, row := range part {
 			if !have[row] {
-				return fmt.Errorf("Milvus at %s took row %d and does not have it: %w", c.address, row, index.ErrUnavailable)
+				return fmt.Errorf("the Milvus server at %s took row %d and does not have it: %w", c.address, row, index.ErrUnavailable)
 			}
 		}
 	}

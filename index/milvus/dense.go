@@ -186,7 +186,7 @@ func (s *search) score(ctx context.Context, c *collection, hits []index.Hit) err
 	for i, row := range rows {
 		vector, ok := vectors[row]
 		if !ok {
-			return fmt.Errorf("Milvus at %s lacks row %d of %s; repair it with 'sluice check --milvus': %w", c.address, row, c.name, index.ErrUnavailable)
+			return fmt.Errorf("the Milvus server at %s lacks row %d of %s; repair it with 'sluice check --milvus': %w", c.address, row, c.name, index.ErrUnavailable)
 		}
 		hits[i].Score = ref.Dot(s.vector, vector)
 	}
