@@ -11,7 +11,7 @@ import (
 
 func TestExpressions(t *testing.T) {
 	require.Equal(t, "document in [1,7]", in(documentField, []uint32{1, 7}).String())
-	require.Equal(t, "bucket in [1,63] && class in [65,-1,1]", inClasses([]int64{65, -1, 1}).String())
+	require.Equal(t, "class in [65,-1,1]", inClasses([]int64{65, -1, 1}).String())
 	require.Equal(t, "class not in [-3]", notIn(classField, []int64{-3}).String())
 	require.Equal(t, "row >= 4 && row < 9", between(rowField, 4, 9).String())
 	require.Equal(t, "(class in [5]) || (document in [1])", in(classField, []int64{5}).or(in(documentField, []uint32{1})).String())
