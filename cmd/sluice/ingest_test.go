@@ -128,7 +128,7 @@ func TestSearchOutput(t *testing.T) {
 	require.Contains(t, r.err, "sparse dense hybrid")
 	r = d.run("ann", "search", "harbour", "-c", "docs", "-k", "101")
 	require.Equal(t, 1, r.code)
-	require.Contains(t, r.err, "k:")
+	require.Contains(t, r.err, "-k 101")
 	r = d.run("ann", "search", strings.Repeat("a", 9000), "-c", "docs")
 	require.Equal(t, 1, r.code)
 	require.Contains(t, r.err, "query: longer than")
