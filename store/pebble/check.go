@@ -11,6 +11,7 @@ import (
 	"github.com/cockroachdb/pebble/v2"
 
 	"sluice/store"
+	"sluice/store/encode"
 )
 
 // Check verifies every value's checksum and every cross reference.
@@ -192,9 +193,9 @@ func (c *checker) checkEmbedding(it *pebble.Iterator) error {
 	if err != nil {
 		return err
 	}
-	d := decoder{body: body}
-	d.time()
-	return d.err
+	d := encode.Decoder{Body: body}
+	d.Time()
+	return d.Err
 }
 
 func (c *checker) checkName(it *pebble.Iterator) error {
@@ -243,7 +244,7 @@ func (c *checker) checkRecord(it *pebble.Iterator) error {
 }
 
 func (c *checker) checkParsed(r store.Record) error {
-	_, err := getValue(c.r, ordinalKey(tagParsed, r.Collection, r.Ordinal), c.store.codec.inflate)
+	_, err := getValue(c.r, ordinalKey(tagParsed, r.Collection, r.Ordinal), c.store.codec.Inflate)
 	if errors.Is(err, store.ErrNotFound) {
 		return nil
 	}

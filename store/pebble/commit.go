@@ -12,6 +12,7 @@ import (
 
 	"sluice/filter"
 	"sluice/store"
+	"sluice/store/encode"
 )
 
 // write is one write on its way: plan puts it into a batch, done gets its outcome.
@@ -176,7 +177,7 @@ func (s *Store) Commit(ctx context.Context, collection uint32, v store.Version) 
 		p.builds = append(p.builds, s.encode(v.Text, b))
 	}
 	if v.Parsed != nil {
-		p.parsed = s.codec.deflate(v.Parsed)
+		p.parsed = s.codec.Deflate(v.Parsed)
 	}
 	return s.receipt(ctx, func(t *txn) (store.Receipt, error) { return t.commit(collection, p) })
 }
@@ -202,7 +203,7 @@ type encoded struct {
 }
 
 func (s *Store) encode(text string, b store.Build) encoded {
-	return encoded{b, s.codec.encodeText(text, b.Chunks), encodeVectors(b.Dimensions, b.Vectors)}
+	return encoded{b, s.codec.Text(text, b.Chunks), encode.Vectors(b.Dimensions, b.Vectors)}
 }
 
 func (b encoded) lacksVectors() bool { return b.Vectors == nil && len(b.Chunks) > 0 }
@@ -333,7 +334,7 @@ func (t *txn) deleteCodes(r store.Record) (err error) {
 // replaceAccess writes a normal access row into every generation, unless it is
 // the present one of r, the serving one's record.
 func (t *txn) replaceAccess(collection uint32, live []store.Generation, r store.Record, access filter.Access) (store.Receipt, error) {
-	if bytes.Equal(appendAccess(nil, r.Access), appendAccess(nil, access)) {
+	if bytes.Equal(encode.AppendAccess(nil, r.Access), encode.AppendAccess(nil, access)) {
 		return store.Receipt{Record: r, Unchanged: true}, nil
 	}
 	epoch, err := t.change(store.DocumentChanged, collection, r.Ordinal)

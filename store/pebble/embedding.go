@@ -9,6 +9,7 @@ import (
 	"github.com/cockroachdb/pebble/v2"
 
 	"sluice/store"
+	"sluice/store/encode"
 )
 
 // prunedAtOnce bounds the batch of a step of pruning.
@@ -19,12 +20,12 @@ func (s *Store) Embeddings(ctx context.Context, keys []store.EmbeddingKey, visit
 	return s.view(ctx, func(r pebble.Reader) error {
 		for at, key := range keys {
 			err := get(r, embeddingKey(key), func(body []byte) error {
-				d := decoder{body: body}
-				d.time()
-				if d.err == nil {
-					visit(at, d.body)
+				d := encode.Decoder{Body: body}
+				d.Time()
+				if d.Err == nil {
+					visit(at, d.Body)
 				}
-				return errors.Join(d.err, ctx.Err())
+				return errors.Join(d.Err, ctx.Err())
 			})
 			if err != nil && !errors.Is(err, store.ErrNotFound) {
 				return err
@@ -36,7 +37,7 @@ func (s *Store) Embeddings(ctx context.Context, keys []store.EmbeddingKey, visit
 
 // KeepEmbeddings adds to the cache.
 func (s *Store) KeepEmbeddings(ctx context.Context, entries []store.Embedding) error {
-	kept := appendTime(nil, now())
+	kept := encode.AppendTime(nil, now())
 	return s.submit(ctx, func(t *txn) (err error) {
 		for _, e := range entries {
 			err = errors.Join(err, t.set(embeddingKey(e.Key), kept, e.Value))
@@ -69,12 +70,12 @@ func (s *Store) eachEmbedding(ctx context.Context, from []byte, visit func(key, 
 			if err != nil {
 				return err
 			}
-			d := decoder{body: body}
-			kept := d.time()
-			if d.err != nil {
-				return fmt.Errorf("decoding %x: %w", it.Key(), d.err)
+			d := encode.Decoder{Body: body}
+			kept := d.Time()
+			if d.Err != nil {
+				return fmt.Errorf("decoding %x: %w", it.Key(), d.Err)
 			}
-			if !visit(it.Key(), d.body, kept) {
+			if !visit(it.Key(), d.Body, kept) {
 				break
 			}
 		}

@@ -11,11 +11,12 @@ import (
 	"github.com/cockroachdb/pebble/v2"
 
 	"sluice/store"
+	"sluice/store/encode"
 )
 
 // readGenerations returns those of a collection that was reindexed, else nil.
 func readGenerations(r pebble.Reader, collection uint32) ([]store.Generation, error) {
-	all, err := getValue(r, generationsKey(collection), decodeGenerations)
+	all, err := getValue(r, generationsKey(collection), encode.DecodeGenerations)
 	if errors.Is(err, store.ErrNotFound) {
 		return nil, nil
 	}
@@ -57,7 +58,7 @@ func (t *txn) setGenerations(c *store.Collection, next []store.Generation) error
 	if err != nil {
 		return err
 	}
-	if !bytes.Equal(encodeGenerations(present), encodeGenerations(c.Generations)) {
+	if !bytes.Equal(encode.Generations(present), encode.Generations(c.Generations)) {
 		return errConflict
 	}
 	for _, g := range c.Live() {
@@ -75,7 +76,7 @@ func (t *txn) setGenerations(c *store.Collection, next []store.Generation) error
 	slices.SortFunc(next, func(a, b store.Generation) int { return cmp.Compare(a.Role, b.Role) })
 	c.Generations = next
 	_, changeErr := t.change(store.GenerationsChanged, c.ID, 0)
-	return errors.Join(err, changeErr, t.set(generationsKey(c.ID), encodeGenerations(next)))
+	return errors.Join(err, changeErr, t.set(generationsKey(c.ID), encode.Generations(next)))
 }
 
 // removeGeneration leaves the counters of the collection's first generation:
@@ -229,7 +230,7 @@ func (s *Store) Parsed(ctx context.Context, generation, ordinal uint32) (parsed 
 		if _, err := readRecord(r, generation, ordinal); err != nil {
 			return err
 		}
-		parsed, err = getValue(r, ordinalKey(tagParsed, generation, ordinal), s.codec.inflate)
+		parsed, err = getValue(r, ordinalKey(tagParsed, generation, ordinal), s.codec.Inflate)
 		if errors.Is(err, store.ErrNotFound) {
 			return nil
 		}

@@ -8,10 +8,11 @@ import (
 	"github.com/cockroachdb/pebble/v2"
 
 	"sluice/store"
+	"sluice/store/encode"
 )
 
 func readPolicies(r pebble.Reader) (store.PolicySource, error) {
-	p, err := getValue(r, policiesKey(), decodePolicies)
+	p, err := getValue(r, policiesKey(), encode.DecodePolicies)
 	if errors.Is(err, store.ErrNotFound) {
 		return store.PolicySource{}, nil
 	}
@@ -29,7 +30,7 @@ func (s *Store) Policies(ctx context.Context) (p store.PolicySource, err error) 
 
 // SetPolicies puts policies in force, unless they are those in force.
 func (s *Store) SetPolicies(ctx context.Context, p store.PolicySource) (uint64, bool, error) {
-	body := encodePolicies(p)
+	body := encode.Policies(p)
 	var epoch uint64
 	var changed bool
 	err := s.submit(ctx, func(t *txn) (err error) {
@@ -49,7 +50,7 @@ func (t *txn) setPolicies(body []byte) (epoch uint64, changed bool, err error) {
 	if err != nil {
 		return 0, false, err
 	}
-	if bytes.Equal(encodePolicies(present), body) {
+	if bytes.Equal(encode.Policies(present), body) {
 		return t.meta.epoch, false, nil
 	}
 	if err := t.set(policiesKey(), body); err != nil {

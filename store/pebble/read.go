@@ -183,7 +183,7 @@ func (s *Store) Content(ctx context.Context, collection, ordinal uint32, withVec
 // readContent fills in the content of a record. A part that is missing is damage.
 func (s *Store) readContent(r pebble.Reader, c *store.Content, withVectors bool) error {
 	err := get(r, ordinalKey(tagContent, c.Collection, c.Ordinal), func(body []byte) error {
-		return s.codec.decodeContent(c, body)
+		return decodeContent(s.codec, c, body)
 	})
 	if err == nil && withVectors {
 		err = get(r, ordinalKey(tagVectors, c.Collection, c.Ordinal), func(body []byte) error {

@@ -21,6 +21,7 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 
 	"sluice/store"
+	"sluice/store/encode"
 )
 
 // Sizes of pebble's memory, in bytes. Memtables, of which two are usual, come out
@@ -47,7 +48,7 @@ type Store struct {
 	db       *pebble.DB
 	guard    *guard
 	lock     io.Closer
-	codec    codec
+	codec    encode.Codec
 	readOnly bool
 
 	use    sync.RWMutex // held for reading by every call under way
@@ -138,7 +139,7 @@ func lockDir(files vfs.FS, dir string) (io.Closer, error) {
 }
 
 func openClaimed(dir string, options Options, lock io.Closer) (*Store, error) {
-	codec, err := newCodec()
+	codec, err := encode.NewCodec()
 	if err != nil {
 		return nil, err
 	}
@@ -152,10 +153,10 @@ func openClaimed(dir string, options Options, lock io.Closer) (*Store, error) {
 		applied:  make(chan *write, maxUnsynced),
 	}
 	if err := s.openDB(dir, options); err != nil {
-		return nil, errors.Join(err, codec.close())
+		return nil, errors.Join(err, codec.Close())
 	}
 	if err := s.start(); err != nil {
-		return nil, errors.Join(err, s.guard.run(s.db.Close), codec.close())
+		return nil, errors.Join(err, s.guard.run(s.db.Close), codec.Close())
 	}
 	return s, nil
 }
@@ -221,7 +222,7 @@ func (s *Store) Close() error {
 	close(s.writes)
 	err := s.guard.run(func() error {
 		s.workers.Wait()
-		return errors.Join(s.flush(), s.db.Close(), s.codec.close())
+		return errors.Join(s.flush(), s.db.Close(), s.codec.Close())
 	})
 	if err = errors.Join(err, s.lock.Close()); err != nil {
 		return fmt.Errorf("closing the store: %w", err)
