@@ -87,6 +87,44 @@ type Build struct {
 	Codes      [][]byte
 }
 
+// checkTakes reports, as ErrInvalid, a build by another chunker or model than the
+// generation's.
+func (g Generation) checkTakes(b Build) error {
+	if g.Chunker != "" && g.Chunker != b.Chunker || g.Model != "" && g.Model != b.Model {
+		return fmt.Errorf("%w: generation %d takes chunks of %s and vectors of %s, not of %s and %s", ErrInvalid, g.ID, g.Chunker, g.Model, b.Chunker, b.Model)
+	}
+	return nil
+}
+
+// CheckFor reports a version that was prepared for other generations of a
+// collection than live (ErrGenerations), or that the serving one does not take.
+func (v *Version) CheckFor(collection uint32, live []Generation) error {
+	if v.Generation != live[0].ID && (v.Generation != 0 || len(live) > 1 || live[0].ID != collection) {
+		return ErrGenerations
+	}
+	return live[0].checkTakes(v.Build())
+}
+
+// BuildFor returns which of the version's builds is for a generation beside the
+// serving one; ErrGenerations if none is.
+func (v *Version) BuildFor(g Generation) (int, error) {
+	i := slices.IndexFunc(v.Builds, func(b Build) bool { return b.Generation == g.ID })
+	if i < 0 {
+		return 0, ErrGenerations
+	}
+	return i, g.checkTakes(v.Builds[i])
+}
+
+// CheckBuilding reports a build that is for no building generation of live
+// (ErrGenerations), or that this one does not take.
+func (b Build) CheckBuilding(live []Generation) error {
+	i := slices.IndexFunc(live, func(g Generation) bool { return g.ID == b.Generation && g.Role == Building })
+	if i < 0 {
+		return ErrGenerations
+	}
+	return live[i].checkTakes(b)
+}
+
 // CheckGenerations reports, as ErrInvalid, generations that cannot follow those
 // there were: new ones (ID 0) are building, no other thing than role and job
 // changes, and each role is taken once, that of serving always.

@@ -67,6 +67,11 @@ type Record struct {
 	Updated    time.Time
 }
 
+// SameVersion reports whether two records are of one version of one document.
+func (r Record) SameVersion(of Record) bool {
+	return r.Identity == of.Identity && r.Version == of.Version && r.Ordinal == of.Ordinal
+}
+
 // Content is a document version with its text. Vectors is row-major
 // len(Chunks) × Dimensions, in chunk order.
 type Content struct {

@@ -221,7 +221,7 @@ func (t *txn) commit(collection uint32, v prepared) (store.Receipt, error) {
 	if err != nil {
 		return store.Receipt{}, err
 	}
-	if err := checkFor(collection, live, v); err != nil {
+	if err := v.CheckFor(collection, live); err != nil {
 		return store.Receipt{}, err
 	}
 	old, err := lookup(t.store.db, live[0].ID, v.Key)
@@ -261,7 +261,7 @@ func (t *txn) commitAll(collection uint32, live []store.Generation, old store.Re
 		return r, err
 	}
 	for _, g := range live[1:] {
-		build, err := buildFor(g, v)
+		i, err := v.BuildFor(g)
 		if err != nil {
 			return r, err
 		}
@@ -269,7 +269,7 @@ func (t *txn) commitAll(collection uint32, live []store.Generation, old store.Re
 		if err != nil && !errors.Is(err, store.ErrNotFound) {
 			return r, err
 		}
-		if _, err := t.replace(its, r, build, v.parsed); err != nil {
+		if _, err := t.replace(its, r, v.builds[i], v.parsed); err != nil {
 			return r, err
 		}
 	}

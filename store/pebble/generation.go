@@ -101,38 +101,13 @@ func (t *txn) live(collection uint32) ([]store.Generation, error) {
 	return c.Live(), nil
 }
 
-// checkFor reports a version that was prepared for other generations than live.
-func checkFor(collection uint32, live []store.Generation, v prepared) error {
-	if v.Version.Generation != live[0].ID && (v.Version.Generation != 0 || len(live) > 1 || live[0].ID != collection) {
-		return store.ErrGenerations
-	}
-	return v.encoded.checkKind(live[0])
-}
-
-// checkKind reports a build by another chunker or model than the generation's.
-func (b encoded) checkKind(g store.Generation) error {
-	if g.Chunker != "" && g.Chunker != b.Chunker || g.Model != "" && g.Model != b.Model {
-		return fmt.Errorf("%w: generation %d takes chunks of %s and vectors of %s, not of %s and %s", store.ErrInvalid, g.ID, g.Chunker, g.Model, b.Chunker, b.Model)
-	}
-	return nil
-}
-
-// buildFor returns the version's build for a generation beside the serving one.
-func buildFor(g store.Generation, v prepared) (encoded, error) {
-	i := slices.IndexFunc(v.builds, func(b encoded) bool { return b.Generation == g.ID })
-	if i < 0 {
-		return encoded{}, store.ErrGenerations
-	}
-	return v.builds[i], v.builds[i].checkKind(g)
-}
-
 // Build adds a document to the building generation.
 func (s *Store) Build(ctx context.Context, collection uint32, of store.Record, b store.Build) (built bool, err error) {
 	content, err := s.Content(ctx, of.Collection, of.Ordinal, false)
 	if errors.Is(err, store.ErrNotFound) {
 		return false, nil
 	}
-	if err != nil || !sameVersion(content.Record, of) {
+	if err != nil || !content.SameVersion(of) {
 		return false, err
 	}
 	if err := b.Validate(len(content.Text)); err != nil {
@@ -146,25 +121,16 @@ func (s *Store) Build(ctx context.Context, collection uint32, of store.Record, b
 	return built && err == nil, err
 }
 
-// sameVersion reports whether two records are of one version of one document.
-func sameVersion(a, b store.Record) bool {
-	return a.Identity == b.Identity && a.Version == b.Version && a.Ordinal == b.Ordinal
-}
-
 func (t *txn) build(collection uint32, of store.Record, b encoded) (bool, error) {
 	live, err := t.live(collection)
 	if err != nil {
 		return false, err
 	}
-	i := slices.IndexFunc(live, func(g store.Generation) bool { return g.ID == b.Generation && g.Role == store.Building })
-	if i < 0 {
-		return false, store.ErrGenerations
-	}
-	if err := b.checkKind(live[i]); err != nil {
+	if err := b.CheckBuilding(live); err != nil {
 		return false, err
 	}
 	serving, err := lookup(t.store.db, live[0].ID, of.Key)
-	if errors.Is(err, store.ErrNotFound) || err == nil && !sameVersion(serving, of) {
+	if errors.Is(err, store.ErrNotFound) || err == nil && !serving.SameVersion(of) {
 		return false, nil
 	}
 	if err != nil {

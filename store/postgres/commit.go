@@ -102,7 +102,7 @@ type prepared struct {
 func (t *txn) commit(collection uint32, v prepared) (store.Receipt, error) {
 	live, err := t.live(collection)
 	if err == nil {
-		err = checkFor(collection, live, v)
+		err = v.CheckFor(collection, live)
 	}
 	if err != nil {
 		return store.Receipt{}, err
@@ -143,11 +143,11 @@ func (t *txn) commitAll(collection uint32, live []store.Generation, old store.Re
 	}
 	records := []store.Record{serving}
 	for _, g := range live[1:] {
-		build, err := buildFor(g, v)
+		i, err := v.BuildFor(g)
 		if err != nil {
 			return r, err
 		}
-		its, err := t.replace(r, build, v.parsed)
+		its, err := t.replace(r, v.builds[i], v.parsed)
 		if err != nil {
 			return r, err
 		}

@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/pgtype"
 
 	"sluice/store"
 )
@@ -16,23 +15,8 @@ func (s *Store) Embeddings(ctx context.Context, keys []store.EmbeddingKey, visit
 	for i := range keys {
 		wanted[i] = keys[i][:]
 	}
-	return s.call(ctx, func(ctx context.Context) error {
-		rows, err := s.pool.Query(ctx, `select w.at - 1, e.body from unnest($1::bytea[]) with ordinality as w(key, at)
-			join embeddings e on e.key = w.key order by w.at`, wanted)
-		if err != nil {
-			return err
-		}
-		defer rows.Close()
-		for rows.Next() {
-			var at int
-			var body pgtype.DriverBytes // the driver's until the next row
-			if err := rows.Scan(&at, &body); err != nil {
-				return err
-			}
-			visit(at, body)
-		}
-		return rows.Err()
-	})
+	return s.visit(ctx, visit, `select w.at - 1, e.body from unnest($1::bytea[]) with ordinality as w(key, at)
+		join embeddings e on e.key = w.key order by w.at`, wanted)
 }
 
 // KeepEmbeddings adds to the cache.

@@ -128,9 +128,14 @@ func missing(r store.Record, err error) error {
 
 // Codes visits the token codes of rows.
 func (s *Store) Codes(ctx context.Context, collection uint32, wanted []uint32, visit func(at int, codes []byte)) error {
+	return s.visit(ctx, visit, `select w.at - 1, c.body from unnest($2::bigint[]) with ordinality as w("row", at)
+		join codes c on c.collection = $1 and c."row" = w."row" order by w.at`, collection, wanted)
+}
+
+// visit visits a query's rows: places in what was asked for, and bodies.
+func (s *Store) visit(ctx context.Context, visit func(at int, body []byte), query string, arguments ...any) error {
 	return s.call(ctx, func(ctx context.Context) error {
-		rows, err := s.pool.Query(ctx, `select w.at - 1, c.body from unnest($2::bigint[]) with ordinality as w("row", at)
-			join codes c on c.collection = $1 and c."row" = w."row" order by w.at`, collection, wanted)
+		rows, err := s.pool.Query(ctx, query, arguments...)
 		if err != nil {
 			return err
 		}
