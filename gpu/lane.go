@@ -123,9 +123,9 @@ func markPrompt(e *tokenizer.Encoding, n int) {
 // encode tokenizes text i of a call.
 type encode func(e *tokenizer.Encoding, i int) error
 
-// run has n texts run. It returns as soon as ctx ends; texts that were not
-// started then never are. A full queue refuses a call before anything is done
-// for it.
+// run has n texts run. It returns as soon as ctx ends, or with the batch that it
+// runs itself; texts that were not started then never are. A full queue refuses a
+// call before anything is done for it.
 func (l *lane) run(ctx context.Context, n int, r Request, encode encode) ([]Embedding, error) {
 	if n == 0 {
 		return nil, ctx.Err()
