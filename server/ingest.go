@@ -136,6 +136,7 @@ func (in *ingestion) pump() {
 func (in *ingestion) next() ([]byte, error) {
 	_ = in.q.http.SetReadDeadline(time.Now().Add(in.q.s.limits.ReadTimeout))
 	if in.stopped() {
+		in.lines.count++ // of the line that stays unread: its result says to send it again
 		return nil, context.Canceled
 	}
 	line, err := in.lines.next()

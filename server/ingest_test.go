@@ -17,6 +17,7 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	"github.com/valyala/fasthttp"
 
 	"sluice/client"
 	"sluice/gpu"
@@ -296,6 +297,25 @@ func TestBulkDrain(t *testing.T) {
 	_ = err // all lines that were sent have a result, or the last one is the drain's
 	require.Equal(t, []string{"1 a created", "2  failed 503 the daemon is shutting down; send the lines from this one on again"}, short(results))
 	require.NoError(t, <-stopped)
+}
+
+// Whether the drain finds the pump before a read or in it, the line named is
+// the one that was not read.
+func TestDrainNamesTheUnreadLine(t *testing.T) {
+	serving, drain := context.WithCancel(context.Background())
+	ours, theirs := net.Pipe()
+	defer ours.Close()
+	defer theirs.Close()
+	q := &request{s: &Server{serving: serving}, http: new(fasthttp.RequestCtx)}
+	q.http.Init2(ours, nil, false)
+	in := &ingestion{q: q, ctx: context.Background(), lines: newLines(strings.NewReader("a\nb\n"), 10, newBudget(100))}
+	_, err := in.next()
+	require.NoError(t, err)
+	require.Equal(t, 1, in.lines.count)
+	drain()
+	_, err = in.next()
+	require.ErrorIs(t, err, context.Canceled)
+	require.Equal(t, 2, in.lines.count)
 }
 
 func TestIngestErrors(t *testing.T) {
