@@ -83,6 +83,17 @@ func (o Outcome) ExitCode() int {
 // MarshalText names the outcome in run.json.
 func (o Outcome) MarshalText() ([]byte, error) { return []byte(o.String()), nil }
 
+// UnmarshalText reads a name that MarshalText wrote.
+func (o *Outcome) UnmarshalText(text []byte) error {
+	for _, known := range []Outcome{Failed, Passed, Leaked, OutOfScope, SomeDegraded} {
+		if known.String() == string(text) {
+			*o = known
+			return nil
+		}
+	}
+	return fmt.Errorf("unknown outcome %q", text)
+}
+
 // outcomeOf is the gravest of the findings. A disagreement fails the run unless
 // there is a leak as well.
 func outcomeOf(findings []Finding) Outcome {

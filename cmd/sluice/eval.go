@@ -16,6 +16,8 @@ import (
 
 type evalCommand struct {
 	Run evalRunCommand `cmd:"" help:"Ask every question of a data set as its principal. Exit status 2: a leak; 3: a scope failure; 4: a degraded response."`
+
+	Compare evalCompareCommand `cmd:"" help:"Compare two runs, or the strategies of one, case by case."`
 }
 
 type evalRunCommand struct {
