@@ -44,32 +44,41 @@ func Run(ctx context.Context, o Options) (Report, error) {
 
 // answered is Run with the answers that the report sums up.
 func answered(ctx context.Context, o Options) (Report, []Answer, error) {
-	dataset, err := Load(o.Dataset)
+	r, err := newRunner(ctx, o)
 	if err != nil {
 		return Report{}, nil, err
+	}
+	err = errors.Join(r.run(ctx), r.backend.Close())
+	report, err := r.finish(err)
+	return report, r.answers, err
+}
+
+// newRunner loads the data set and connects to the service; the backend is to be
+// closed.
+func newRunner(ctx context.Context, o Options) (*runner, error) {
+	dataset, err := Load(o.Dataset)
+	if err != nil {
+		return nil, err
 	}
 	cases, err := dataset.Select(o.Split)
 	if err != nil {
-		return Report{}, nil, err
+		return nil, err
 	}
 	if len(o.Strategies) == 0 || len(slices.Compact(slices.Sorted(slices.Values(o.Strategies)))) < len(o.Strategies) {
-		return Report{}, nil, fmt.Errorf("strategies %q: name at least one and each once, as in sparse,dense,hybrid", o.Strategies)
+		return nil, fmt.Errorf("strategies %q: name at least one and each once, as in sparse,dense,hybrid", o.Strategies)
 	}
 	report, err := newReport(ctx, o, dataset, cases)
 	if err != nil {
-		return Report{}, nil, err
+		return nil, err
 	}
 	backend, err := o.Connect(ctx, dataset)
 	if err != nil {
-		return report, nil, fmt.Errorf("connecting to the service: %w", err)
+		return nil, fmt.Errorf("connecting to the service: %w", err)
 	}
-	r := &runner{
+	return &runner{
 		options: o, dataset: dataset, cases: cases, backend: backend, report: report,
 		sessions: map[string]Session{}, texts: map[string]string{}, done: map[string]int{},
-	}
-	err = errors.Join(r.run(ctx), backend.Close())
-	report, err = r.finish(err)
-	return report, r.answers, err
+	}, nil
 }
 
 // runner is the state of one run; it lives on one goroutine.
@@ -87,14 +96,24 @@ type runner struct {
 
 // run stops after the listings if they differ from the labels.
 func (r *runner) run(ctx context.Context) error {
+	if err := r.open(ctx); err != nil || len(r.report.Findings) > 0 {
+		return err
+	}
+	return r.each(ctx, r.try)
+}
+
+// open writes the data set, if it is to be written, and checks the listings.
+func (r *runner) open(ctx context.Context) error {
 	if r.options.Ingest {
 		if err := r.ingest(ctx); err != nil {
 			return err
 		}
 	}
-	if err := r.checkListings(ctx); err != nil || len(r.report.Findings) > 0 {
-		return err
-	}
+	return r.checkListings(ctx)
+}
+
+// each visits the cases in order.
+func (r *runner) each(ctx context.Context, visit func(ctx context.Context, t trial) error) error {
 	documents := map[string]map[string]Document{}
 	for _, tenant := range r.dataset.Tenants() {
 		documents[tenant] = r.dataset.current(tenant)
@@ -105,7 +124,7 @@ func (r *runner) run(ctx context.Context) error {
 			Case: c, asker: asker, matching: r.dataset.Matching,
 			visible: r.dataset.Visible[c.Principal], documents: documents[asker.Tenant],
 		}
-		if err := r.try(ctx, t); err != nil {
+		if err := visit(ctx, t); err != nil {
 			return fmt.Errorf("case %s: %w", c.ID, err)
 		}
 	}
