@@ -72,6 +72,9 @@ type Failures struct {
 // Trace runs the cases and follows every item that the first results do not
 // meet back to the stage that lost it.
 func Trace(ctx context.Context, o Options, at int) (Failures, error) {
+	if at < 1 || at > widest {
+		return Failures{}, fmt.Errorf("the first %d results: use 1 to %d", at, widest)
+	}
 	r, err := newRunner(ctx, o)
 	if err != nil {
 		return Failures{}, err
@@ -138,7 +141,7 @@ func (tr *tracer) place(ctx context.Context, session Session, t trial, e Evidenc
 
 // follow asks as the run does and, for an item that is missed, wider.
 func (tr *tracer) follow(ctx context.Context, s search, stage Stage) error {
-	response, err := s.ask(ctx, client.SearchRequest{K: tr.dataset.Depth})
+	response, err := s.ask(ctx, client.SearchRequest{K: max(tr.dataset.Depth, tr.found.At)})
 	if err != nil {
 		return err
 	}

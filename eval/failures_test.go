@@ -47,9 +47,14 @@ func (w world) answers(request client.SearchRequest, response *client.SearchResp
 // traced follows the misses of the dev split by one strategy.
 func traced(t *testing.T, f *fakeBackend, strategy string, w world) Failures {
 	t.Helper()
+	return tracedAt(t, f, strategy, w, 10)
+}
+
+func tracedAt(t *testing.T, f *fakeBackend, strategy string, w world, at int) Failures {
+	t.Helper()
 	f.onRequest = w.answers
 	o := Options{Dataset: groundedDir, Split: "dev", Strategies: []string{strategy}, Ingest: true, Connect: f.connect}
-	failures, err := Trace(context.Background(), o, 10)
+	failures, err := Trace(context.Background(), o, at)
 	require.NoError(t, err)
 	require.True(t, f.closed)
 	require.Equal(t, Passed, outcomeOf(failures.Findings))
@@ -93,6 +98,13 @@ func TestWhatIsFoundIsNoMiss(t *testing.T) {
 	failures := traced(t, newFake(nil), "dense", world{dense: 1, plan: client.Ranking{DenseDepth: 70}})
 	require.Empty(t, failures.Misses)
 	require.Positive(t, failures.Items)
+
+	second := world{dense: 2, plan: client.Ranking{DenseDepth: 70}}
+	require.Empty(t, tracedAt(t, newFake(nil), "dense", second, 2).Misses)
+	require.NotEmpty(t, tracedAt(t, newFake(nil), "dense", second, 1).Misses)
+	far := world{dense: 20, plan: client.Ranking{DenseDepth: 70}}
+	require.Empty(t, tracedAt(t, newFake(nil), "dense", far, 20).Misses)
+	require.NotEmpty(t, tracedAt(t, newFake(nil), "dense", far, 19).Misses)
 }
 
 func TestAnItemLostBeforeAnySearch(t *testing.T) {
