@@ -25,6 +25,7 @@ type fakeBackend struct {
 	onSearch   func(p Principal, response *client.SearchResponse)
 	onRequest  func(request client.SearchRequest, response *client.SearchResponse)
 	refused    error // of every document asked for
+	onRefusal  func(s fakeSession, key string, problem *client.Problem)
 	onWrite    func(result *client.WriteResult)
 	onDocument func(doc *client.DocumentInfo)
 }
@@ -119,7 +120,11 @@ func (s fakeSession) Document(_ context.Context, _, key string) (client.Document
 			return doc, nil
 		}
 	}
-	return client.DocumentInfo{}, &client.Problem{Title: "Not found", Status: 404}
+	problem := &client.Problem{Title: "Not found", Status: 404}
+	if s.onRefusal != nil {
+		s.onRefusal(s, key, problem)
+	}
+	return client.DocumentInfo{}, problem
 }
 
 func (s fakeSession) Search(_ context.Context, _ string, request client.SearchRequest) (client.SearchResponse, error) {

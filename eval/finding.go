@@ -11,6 +11,7 @@ const (
 	Disagreement Kind = "disagreement" // less is visible than the labels say
 	ScopeFailure Kind = "scope"        // a document out of scope was found
 	Degraded     Kind = "degraded"     // a response left a stage out
+	ProbeFailure Kind = "probe"        // an answer shows that a forbidden document exists
 )
 
 // Finding is one thing that the gate holds against the service.
@@ -102,7 +103,7 @@ func outcomeOf(findings []Finding) Outcome {
 		found[f.Kind] = true
 	}
 	switch {
-	case found[Leak]:
+	case found[Leak], found[ProbeFailure]:
 		return Leaked
 	case found[Disagreement]:
 		return Failed

@@ -29,6 +29,7 @@ type Report struct {
 	Environment figures.Environment `json:"environment"`
 	Date        time.Time           `json:"date"`
 	Findings    []Finding           `json:"findings"`
+	Probes      *Probes             `json:"probes,omitempty"` // nil: none were asked
 	Strategies  []Summary           `json:"strategies"`
 }
 

@@ -21,12 +21,13 @@ type Options struct {
 	Chunker    string   // of the collection it is written to; "": by format
 	CodeBits   int      // of the collection it is written to; 0: the service's choice
 	Connect    Connector
+	Probes     bool   // ask for every document as those who may not see it; Connect is called once more for every principal, for a service of its own
 	Out        string // directory for run.json, cases.jsonl and report.md; "" for none
 	JSON       string // file for the figures; "" for none
 	Command    string // as stated in the outputs
 	Kernels    string // kernel set in use, as stated in the outputs
 	// Progress hears how many of a stage's steps are done: "ingest" (documents),
-	// "listings" (principals), "search" (cases × strategies). It may be nil.
+	// "listings" (principals), "search" (cases × strategies), "probes" and "worlds" (probes). It may be nil.
 	Progress func(stage string, done, total int)
 }
 
@@ -49,6 +50,9 @@ func answered(ctx context.Context, o Options) (Report, []Answer, error) {
 		return Report{}, nil, err
 	}
 	err = errors.Join(r.run(ctx), r.backend.Close())
+	if err == nil && len(r.probed) > 0 {
+		err = r.compareWorlds(ctx)
+	}
 	report, err := r.finish(err)
 	return report, r.answers, err
 }
@@ -77,7 +81,7 @@ func newRunner(ctx context.Context, o Options) (*runner, error) {
 	}
 	return &runner{
 		options: o, dataset: dataset, cases: cases, backend: backend, report: report,
-		sessions: map[string]Session{}, texts: map[string]string{}, done: map[string]int{},
+		sessions: map[string]Session{}, texts: map[string]string{}, done: map[string]int{}, probed: map[probe]observed{},
 	}, nil
 }
 
@@ -92,6 +96,7 @@ type runner struct {
 	sessions map[string]Session // by principal
 	texts    map[string]string  // normalised, by tenant and key
 	done     map[string]int     // steps by stage
+	probed   map[probe]observed
 }
 
 // run stops after the listings if they differ from the labels.
@@ -99,7 +104,10 @@ func (r *runner) run(ctx context.Context) error {
 	if err := r.open(ctx); err != nil || len(r.report.Findings) > 0 {
 		return err
 	}
-	return r.each(ctx, r.try)
+	if err := r.each(ctx, r.try); err != nil || !r.options.Probes {
+		return err
+	}
+	return r.probe(ctx)
 }
 
 // open writes the data set, if it is to be written, and checks the listings.
@@ -267,6 +275,11 @@ func (r *runner) progress(stage string, n int) {
 		"ingest":   len(r.dataset.Documents),
 		"listings": len(r.dataset.Principals),
 		"search":   len(r.cases) * len(r.options.Strategies),
+	}
+	if stage == "probes" || stage == "worlds" {
+		for _, p := range r.dataset.Principals {
+			total[stage] += len(r.dataset.probesOf(p, r.options.Strategies))
+		}
 	}
 	r.done[stage] += n
 	r.options.Progress(stage, r.done[stage], total[stage])

@@ -49,6 +49,7 @@ type evalRunCommand struct {
 	evalled `embed:""`
 
 	Compare []string `name:"compare-chunkers" help:"With --self: chunkers to compare with the first of them, for example fixed/1,structure/1, each in a daemon of its own."`
+	Probes  bool     `help:"With --self: ask for every document as those who may not see it, and compare the answers with those of a daemon where it does not exist."`
 	Out     string   `type:"path" help:"Directory for run.json, cases.jsonl and report.md."`
 }
 
@@ -60,7 +61,10 @@ func (c evalRunCommand) Run(ctx context.Context) error {
 	if len(c.Compare) > 0 {
 		return c.compare(ctx, options)
 	}
-	options.Out = c.Out
+	options.Out, options.Probes = c.Out, c.Probes
+	if c.Probes && !c.Self {
+		return errors.New("--probes goes with --self: each principal needs a service of its own to compare with")
+	}
 	report, err := eval.Run(ctx, options)
 	if report.Outcome != eval.Failed {
 		fmt.Print(report.Markdown())
