@@ -15,7 +15,7 @@ import (
 )
 
 type evalCommand struct {
-	Run evalRunCommand `cmd:"" help:"Ask every question of a data set as its principal. Exit status 2: a leak; 3: a scope failure; 4: a degraded response."`
+	Run evalRunCommand `cmd:"" help:"Ask every question of a data set as its principal. Exit status 2: a leak; 3: a scope failure; 4: a degraded response; 5: chunkers mixed."`
 
 	Validate evalValidateCommand `cmd:"" help:"Check the labels of a data set, and how far its questions are in other words than their answers."`
 	Compare  evalCompareCommand  `cmd:"" help:"Compare two runs, or the strategies of one, case by case."`
