@@ -14,12 +14,14 @@ import (
 
 // Options of a run.
 type Options struct {
-	Dataset    string   // directory
-	Split      string   // "" for all cases
-	Strategies []string // at least one
-	Ingest     bool     // write the data set first
-	Chunker    string   // of the collection it is written to; "": by format
-	CodeBits   int      // of the collection it is written to; 0: the service's choice
+	Dataset    string         // directory
+	Split      string         // "" for all cases
+	Strategies []string       // at least one
+	Fusion     string         // of all searches; "": the service's choice
+	Ranking    client.Ranking // likewise, where it is 0
+	Ingest     bool           // write the data set first
+	Chunker    string         // of the collection it is written to; "": by format
+	CodeBits   int            // of the collection it is written to; 0: the service's choice
 	Connect    Connector
 	Probes     bool   // ask for every document as those who may not see it; Connect is called once more for every principal, for a service of its own
 	Out        string // directory for run.json, cases.jsonl and report.md; "" for none
@@ -196,7 +198,7 @@ func (r *runner) try(ctx context.Context, t trial) error {
 }
 
 func (r *runner) ask(ctx context.Context, session Session, t trial, strategy string) error {
-	request := client.SearchRequest{Query: t.Query, K: r.dataset.Depth, Strategy: strategy, Scope: t.scope()}
+	request := client.SearchRequest{Query: t.Query, K: r.dataset.Depth, Strategy: strategy, Fusion: r.options.Fusion, Ranking: rankingOf(r.options.Ranking), Scope: t.scope()}
 	start := time.Now()
 	response, err := session.Search(ctx, r.dataset.Name, request)
 	took := time.Since(start)

@@ -19,6 +19,7 @@ type evalCommand struct {
 
 	Validate evalValidateCommand `cmd:"" help:"Check the labels of a data set, and how far its questions are in other words than their answers."`
 	Compare  evalCompareCommand  `cmd:"" help:"Compare two runs, or the strategies of one, case by case."`
+	Sweep    evalSweepCommand    `cmd:"" help:"Choose depths and weights on the dev split of data sets, and run what was chosen once on their test split."`
 	Failures evalFailuresCommand `cmd:"" help:"Say of everything that is not found where it was lost."`
 }
 
