@@ -224,7 +224,7 @@ func (r *runner) locateAll(ctx context.Context, session Session, t trial) ([]loc
 			if err != nil {
 				return nil, err
 			}
-			if item.start, item.end, err = locate(text, e.Quote, r.dataset.Matching); err != nil {
+			if item.start, item.end, err = e.locate(text, r.dataset.Matching); err != nil {
 				return nil, fmt.Errorf("the data set is refused: document %s: %w", e.Documents[0], err)
 			}
 		}
