@@ -148,6 +148,10 @@ func (r *runner) finish(err error) (Report, error) {
 	}
 	r.report.Outcome = outcomeOf(r.report.Findings)
 	r.report.Strategies = summarize(r.options.Strategies, metricsOf(r.dataset.Cutoffs), r.cases, r.answers)
+	if r.report.Associations, err = associate(r.cases, r.answers, r.options.Strategies); err != nil {
+		r.report.Outcome = Failed
+		return r.report, err
+	}
 	if err := r.writeOutputs(); err != nil {
 		r.report.Outcome = Failed
 		return r.report, err
