@@ -1,7 +1,9 @@
 package main
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -10,6 +12,7 @@ import (
 
 	"github.com/schollz/progressbar/v3"
 
+	"sluice/client"
 	"sluice/eval"
 	"sluice/kernels/simd"
 )
@@ -50,9 +53,11 @@ func (c evalled) options() (eval.Options, error) {
 type evalRunCommand struct {
 	evalled `embed:""`
 
-	Compare []string `name:"compare-chunkers" help:"With --self: chunkers to compare with the first of them, for example fixed/1,structure/1, each in a daemon of its own."`
-	Probes  bool     `help:"With --self: ask for every document as those who may not see it, and compare the answers with those of a daemon where it does not exist."`
-	Out     string   `type:"path" help:"Directory for run.json, cases.jsonl and report.md."`
+	Compare []string           `name:"compare-chunkers" help:"With --self: chunkers to compare with the first of them, for example fixed/1,structure/1, each in a daemon of its own."`
+	Fusion  string             `help:"Of all searches: score or rrf. Default: the daemon's choice."`
+	Ranking map[string]float64 `help:"Depths and weights of all searches, for example pool_depth=50;lexical_weight=0.7. Default: the daemon's choice."`
+	Probes  bool               `help:"With --self: ask for every document as those who may not see it, and compare the answers with those of a daemon where it does not exist."`
+	Out     string             `type:"path" help:"Directory for run.json, cases.jsonl and report.md."`
 }
 
 func (c evalRunCommand) Run(ctx context.Context) error {
@@ -63,7 +68,10 @@ func (c evalRunCommand) Run(ctx context.Context) error {
 	if len(c.Compare) > 0 {
 		return c.compare(ctx, options)
 	}
-	options.Out, options.Probes = c.Out, c.Probes
+	options.Out, options.Probes, options.Fusion = c.Out, c.Probes, c.Fusion
+	if options.Ranking, err = rankingOf(c.Ranking); err != nil {
+		return err
+	}
 	if c.Probes && !c.Self {
 		return errors.New("--probes goes with --self: each principal needs a service of its own to compare with")
 	}
@@ -72,6 +80,21 @@ func (c evalRunCommand) Run(ctx context.Context) error {
 		fmt.Print(report.Markdown())
 	}
 	return outcomeError(report, err)
+}
+
+// rankingOf takes the names that a search's JSON has.
+func rankingOf(values map[string]float64) (client.Ranking, error) {
+	text, err := json.Marshal(values)
+	if err != nil {
+		return client.Ranking{}, err
+	}
+	var ranking client.Ranking
+	decoder := json.NewDecoder(bytes.NewReader(text))
+	decoder.DisallowUnknownFields()
+	if err := decoder.Decode(&ranking); err != nil {
+		return ranking, fmt.Errorf("--ranking: %w", err)
+	}
+	return ranking, nil
 }
 
 func (c evalRunCommand) compare(ctx context.Context, o eval.Options) error {
