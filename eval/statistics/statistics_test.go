@@ -138,6 +138,28 @@ func TestSignFlipKnowsNoDirectionAndNoScale(t *testing.T) {
 	})
 }
 
+// The merge sort counts what comparing all pairs counts.
+func TestDiscordance(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		n := rapid.IntRange(0, 30).Draw(t, "n")
+		values := rapid.SliceOfN(rapid.Map(rapid.IntRange(0, 6), func(i int) float64 { return float64(i) }), n, n)
+		x, y := values.Draw(t, "x"), values.Draw(t, "y")
+		wantDiscordant, wantBoth := 0.0, 0.0
+		for i := range x {
+			for j := range i {
+				switch {
+				case x[i] == x[j] && y[i] == y[j]:
+					wantBoth += 2
+				case (x[i]-x[j])*(y[i]-y[j]) < 0:
+					wantDiscordant++
+				}
+			}
+		}
+		discordant, both := discordance(x, y)
+		require.Equal(t, [2]float64{wantDiscordant, wantBoth}, [2]float64{discordant, both})
+	})
+}
+
 // Adjusting never lowers a p-value, keeps their order, and Holm's are never above
 // Bonferroni's.
 func TestAdjustedFamilies(t *testing.T) {
