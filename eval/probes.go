@@ -48,6 +48,9 @@ type ProbeTiming struct {
 	P        float64 `json:"p"`
 }
 
+// byKey stands in reports for the strategy of a probe that has none.
+const byKey = "by key"
+
 // maxProbe bounds the bytes of a probe's query, which a search bounds too.
 const maxProbe = 2 << 10
 
@@ -163,22 +166,21 @@ func (r *runner) compareWorlds(ctx context.Context) error {
 	with, without := map[string][]float64{}, map[string][]float64{}
 	for _, p := range r.dataset.Principals {
 		err := r.inWorld(ctx, p, func(one probe, there observed) {
-			here := r.probed[one]
+			here, name := r.probed[one], cmp.Or(one.strategy, byKey)
 			if part := here.differs(there); part != "" {
 				r.report.Probes.Failures++
 				r.report.Findings = append(r.report.Findings, Finding{
-					Kind: ProbeFailure, Principal: p.Name, Case: "probe of " + one.document, Strategy: cmp.Or(one.strategy, "by key"),
+					Kind: ProbeFailure, Principal: p.Name, Case: "probe of " + one.document, Strategy: name,
 					Detail: part + " differs from where the document does not exist",
 				})
 			}
-			name := cmp.Or(one.strategy, "by key")
 			with[name], without[name] = append(with[name], here.ms()), append(without[name], there.ms())
 		})
 		if err != nil {
 			return fmt.Errorf("the world of %s: %w", p.Name, err)
 		}
 	}
-	for _, name := range append([]string{"by key"}, r.options.Strategies...) {
+	for _, name := range append([]string{byKey}, r.options.Strategies...) {
 		if len(with[name]) > 0 {
 			r.report.Probes.Timings = append(r.report.Probes.Timings, timing(name, with[name], without[name]))
 		}

@@ -1,6 +1,7 @@
 package retrieve
 
 import (
+	"cmp"
 	"fmt"
 
 	"sluice/store"
@@ -36,54 +37,35 @@ func (p Plan) ranking() Ranking {
 // tune puts what a request chose in the place of the plan's own. What the plan
 // does not use, or is out of bounds, is store.ErrInvalid. A depth is K at least.
 func (p *Plan) tune(r Ranking) error {
-	rrf := p.fuses() && p.Fusion == RRF
-	for _, d := range []struct {
-		name  string
-		value int
-		of    *int
-		most  int
-		least int
-	}{
-		{"dense_depth", r.DenseDepth, &p.DenseDepth, maxDepth, p.K},
-		{"lexical_depth", r.LexicalDepth, &p.LexicalDepth, maxDepth, p.K},
-		{"rrf_constant", r.RRFConstant, &p.RRFConstant, maxRRFConstant, 1},
-		{"pool_depth", r.PoolDepth, &p.PoolDepth, maxDepth, p.K},
-	} {
-		if d.value == 0 {
-			continue
+	rrf := p.fuses() && p.Fusion == RRF // whose weights are 1 unless they are chosen
+	err := cmp.Or(
+		choose(p, "dense_depth", r.DenseDepth, &p.DenseDepth, false, maxDepth),
+		choose(p, "lexical_depth", r.LexicalDepth, &p.LexicalDepth, false, maxDepth),
+		choose(p, "pool_depth", r.PoolDepth, &p.PoolDepth, false, maxDepth),
+		choose(p, "rrf_constant", r.RRFConstant, &p.RRFConstant, false, maxRRFConstant),
+		choose(p, "dense_weight", r.DenseWeight, &p.DenseWeight, rrf, maxWeight),
+		choose(p, "lexical_weight", r.LexicalWeight, &p.LexicalWeight, rrf, maxWeight),
+		choose(p, "late_lexical_weight", r.LateLexicalWeight, &p.LateLexicalWeight, false, maxWeight),
+	)
+	for _, depth := range []*int{&p.DenseDepth, &p.LexicalDepth, &p.PoolDepth} {
+		if *depth > 0 {
+			*depth = max(*depth, p.K)
 		}
-		if err := p.tunable(d.name, *d.of != 0, d.value > 0 && d.value <= d.most, d.most); err != nil {
-			return err
-		}
-		*d.of = max(d.value, d.least)
 	}
-	for _, w := range []struct {
-		name  string
-		value float64
-		of    *float64
-		used  bool
-	}{
-		{"dense_weight", r.DenseWeight, &p.DenseWeight, rrf},
-		{"lexical_weight", r.LexicalWeight, &p.LexicalWeight, rrf},
-		{"late_lexical_weight", r.LateLexicalWeight, &p.LateLexicalWeight, false},
-	} {
-		if w.value == 0 {
-			continue
-		}
-		if err := p.tunable(w.name, *w.of != 0 || w.used, w.value > 0 && w.value <= maxWeight, maxWeight); err != nil {
-			return err
-		}
-		*w.of = w.value
-	}
-	return nil
+	return err
 }
 
-func (p *Plan) tunable(name string, used, within bool, most int) error {
+// choose replaces a value that the plan uses: one that is not 0 already, unless
+// it is used all the same.
+func choose[T int | float64](p *Plan, name string, value T, of *T, used bool, most T) error {
 	switch {
-	case !used:
+	case value == 0:
+		return nil
+	case *of == 0 && !used:
 		return fmt.Errorf("%w: ranking: the strategy %s has no use for %s; leave it out", store.ErrInvalid, p.Strategy, name)
-	case !within:
-		return fmt.Errorf("%w: ranking: %s must be above 0 and at most %d", store.ErrInvalid, name, most)
+	case value < 0 || value > most:
+		return fmt.Errorf("%w: ranking: %s must be above 0 and at most %v", store.ErrInvalid, name, most)
 	}
+	*of = value
 	return nil
 }
