@@ -389,7 +389,7 @@ func turn(live []store.Generation, role store.Role) {
 // pass builds what the generation lacks, and says whether that was anything.
 func (r *Reindexer) pass(ctx context.Context, c store.Collection, g store.Generation, n *run) (missing bool, err error) {
 	built, of := 0, 0
-	err = r.pairs(ctx, c, g, func(serving store.Record, its *store.Record) error {
+	err = r.pairs(ctx, c.Serving().ID, g.ID, func(serving store.Record, its *store.Record) error {
 		of++
 		if !lacks(serving, its) {
 			built++
@@ -403,7 +403,7 @@ func (r *Reindexer) pass(ctx context.Context, c store.Collection, g store.Genera
 	n.starts(built, of)
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(buildsAtOnce)
-	err = r.pairs(ctx, c, g, func(serving store.Record, its *store.Record) error {
+	err = r.pairs(ctx, c.Serving().ID, g.ID, func(serving store.Record, its *store.Record) error {
 		if lacks(serving, its) {
 			group.Go(func() error { return r.build(ctx, c, serving, g, n) })
 		}

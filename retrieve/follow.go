@@ -166,7 +166,7 @@ func (s *Serving) applyPolicies(ctx context.Context) error {
 
 // applyDocuments brings indexes and view to the documents' present state, then
 // publishes both in one step: a grant is never visible before its rows. An index
-// that was opened at a later epoch, by a step that failed since, keeps that.
+// that was opened at a later epoch, here or by a step that failed, keeps that.
 func (s *Serving) applyDocuments(ctx context.Context, c *collection, ordinals []uint32, epoch uint64) error {
 	var changes []filter.Change
 	for generation, ix := range c.indexes {
