@@ -26,7 +26,7 @@ import (
 // has returned (a stream: after it is closed); what lives longer is copied.
 //
 // fasthttp does not tell when a client hangs up: work for a client that is
-// gone goes on until it is done or its deadline passes.
+// gone goes on until it is done or its deadline passes, except in patient.
 type request struct {
 	s       *Server
 	http    *fasthttp.RequestCtx
