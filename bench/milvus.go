@@ -34,6 +34,7 @@ type MilvusOptions struct {
 const (
 	milvusCollection = "sluice_bench"
 	milvusClasses    = 100
+	milvusBatch      = 1000
 	milvusIDs        = 10_000 // documents in the list that classes are compared with
 )
 
@@ -44,7 +45,9 @@ const (
 // the classes, bare with the same filter and k and nothing else; selp.overhead_p50_ms
 // their difference; leaks, hits that are not allowed; ids.qps and class.qps of
 // bare calls for the same 10,000 documents by a list and by their classes, and
-// ratio.class_to_id_list_qps; load.rows_per_s of filling the index.
+// ratio.class_to_id_list_qps; load.rows_per_s of filling the index, lexical leg
+// included, bare.load.rows_per_s of bare inserts of the same columns into a
+// collection like it, batch by batch in turns, and ratio.bulk_load.
 func Milvus(ctx context.Context, o MilvusOptions) (file figures.File, err error) {
 	b, err := o.open(ctx)
 	if err != nil {
@@ -106,7 +109,10 @@ func (b *milvusBench) close(ctx context.Context) error {
 		errs = append(errs, b.index.Close())
 	}
 	if b.cluster != nil {
-		errs = append(errs, milvus.Remove(ctx, []*milvus.Cluster{b.cluster}, b.options), b.cluster.Close())
+		for _, o := range []milvus.Options{b.options, b.twin()} {
+			errs = append(errs, milvus.Remove(ctx, []*milvus.Cluster{b.cluster}, o))
+		}
+		errs = append(errs, b.cluster.Close())
 	}
 	if b.bare != nil {
 		errs = append(errs, b.bare.Close())
@@ -114,31 +120,82 @@ func (b *milvusBench) close(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// fill puts the vectors into the index.
+// fill puts the vectors into the index, in turns with bare inserts into the
+// collection of another.
 func (b *milvusBench) fill(ctx context.Context) (err error) {
-	if err := milvus.Remove(ctx, []*milvus.Cluster{b.cluster}, b.options); err != nil {
+	if b.index, err = b.fresh(ctx, b.options); err != nil {
 		return err
 	}
-	if b.index, err = milvus.Open(ctx, []*milvus.Cluster{b.cluster}, b.options); err != nil {
+	twin, err := b.fresh(ctx, b.twin())
+	if err != nil {
 		return err
 	}
-	began := time.Now()
-	for from := 0; from < b.rows(); from += 1000 {
-		var batch index.Batch
-		for i := from; i < min(from+1000, b.rows()); i++ {
-			batch.Put = append(batch.Put, index.Document{
-				Ordinal: uint32(i), Class: uint64(i % milvusClasses), Rows: []index.Row{{Row: uint32(i), Vector: b.vector(i)}},
-			})
-		}
+	if err := twin.Close(); err != nil {
+		return err
+	}
+	var ours, bare time.Duration
+	for from := 0; from < b.rows(); from += milvusBatch {
+		batch, columns := b.part(from, min(from+milvusBatch, b.rows()))
+		began := time.Now()
 		if err := b.index.Apply(ctx, batch); err != nil {
 			return err
 		}
+		ours += time.Since(began)
+		began = time.Now()
+		if _, err := b.bare.Insert(ctx, b.collection(b.twin()), "", columns...); err != nil {
+			return err
+		}
+		bare += time.Since(began)
 	}
-	b.figures["load.rows_per_s"] = float64(b.rows()) / time.Since(began).Seconds()
+	began := time.Now()
 	if err := b.index.Apply(ctx, index.Batch{Epoch: 1}); err != nil {
 		return err
 	}
-	return b.bare.Flush(ctx, milvusCollection, false) // so that the graph is searched
+	ours += time.Since(began)
+	b.figures["load.rows_per_s"], b.figures["bare.load.rows_per_s"] = float64(b.rows())/ours.Seconds(), float64(b.rows())/bare.Seconds()
+	b.figures["ratio.bulk_load"] = bare.Seconds() / ours.Seconds()
+	if err := milvus.Remove(ctx, []*milvus.Cluster{b.cluster}, b.twin()); err != nil {
+		return err
+	}
+	return b.bare.Flush(ctx, b.collection(b.options), false) // so that the graph is searched
+}
+
+// fresh opens an empty index.
+func (b *milvusBench) fresh(ctx context.Context, o milvus.Options) (*milvus.Index, error) {
+	clusters := []*milvus.Cluster{b.cluster}
+	if err := milvus.Remove(ctx, clusters, o); err != nil {
+		return nil, err
+	}
+	return milvus.Open(ctx, clusters, o)
+}
+
+// twin has a collection that is like the measured one.
+func (b *milvusBench) twin() milvus.Options {
+	o := b.options
+	o.Name += "_bare"
+	o.Dir += "-bare"
+	return o
+}
+
+func (b *milvusBench) collection(o milvus.Options) string {
+	return milvus.CollectionNames([]*milvus.Cluster{b.cluster}, o)[0]
+}
+
+// part is a range of the rows, as a batch and as columns.
+func (b *milvusBench) part(from, to int) (batch index.Batch, columns []entity.Column) {
+	var rows, classes, epochs []int64
+	var vectors [][]float32
+	for i := from; i < to; i++ {
+		batch.Put = append(batch.Put, index.Document{
+			Ordinal: uint32(i), Class: uint64(i % milvusClasses), Rows: []index.Row{{Row: uint32(i), Vector: b.vector(i)}},
+		})
+		rows, classes, epochs = append(rows, int64(i)), append(classes, int64(i%milvusClasses)), append(epochs, 0)
+		vectors = append(vectors, b.vector(i))
+	}
+	return batch, []entity.Column{
+		entity.NewColumnInt64("row", rows), entity.NewColumnInt64("document", rows), entity.NewColumnInt64("class", classes),
+		entity.NewColumnInt64("epoch", epochs), entity.NewColumnFloatVector("vector", b.vectors.Dims, vectors),
+	}
 }
 
 func (b *milvusBench) rows() int { return len(b.vectors.Rows) / b.vectors.Dims }
@@ -203,7 +260,7 @@ func (b *milvusBench) search(ctx context.Context, expression string, query []flo
 		return 0, err
 	}
 	began := time.Now()
-	_, err = b.bare.Search(ctx, milvusCollection, nil, expression, nil, []entity.Vector{entity.FloatVector(query)}, "vector", entity.IP,
+	_, err = b.bare.Search(ctx, b.collection(b.options), nil, expression, nil, []entity.Vector{entity.FloatVector(query)}, "vector", entity.IP,
 		neighbours, params, client.WithSearchQueryConsistencyLevel(entity.ClSession))
 	return time.Since(began).Seconds() * 1e3, err
 }

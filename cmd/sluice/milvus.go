@@ -89,7 +89,7 @@ func (c checkCommand) checkMilvus(ctx context.Context, report func(string)) (err
 
 // compareMilvus returns the names of the collections that belong to the store.
 func (c checkCommand) compareMilvus(ctx context.Context, clusters []*milvus.Cluster, report func(string)) (owned map[string]bool, err error) {
-	st, err := pebble.Open(storeDir(c.Data), pebble.Options{ReadOnly: true})
+	st, err := openStored(c.Data, pebble.Options{ReadOnly: true})
 	if err != nil {
 		return nil, err
 	}

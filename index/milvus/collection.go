@@ -13,10 +13,8 @@ import (
 
 const (
 	mostResults   = 16384    // what the server takes as limit of a search, and as size of a query's answer
-	insertBytes   = 16 << 20 // of one insert; the server takes 64 MiB
-	pkPerCall     = 4096     // primary keys in one expression
-	partitions    = 16
-	graphDegree   = 16 // HNSW: M
+	callBytes     = 16 << 20 // of the rows that one call brings or asks for; the server takes 64 MiB
+	graphDegree   = 16       // HNSW: M
 	graphWidth    = 200
 	leastSearched = 64 // HNSW: ef
 )
@@ -57,10 +55,9 @@ func (c *collection) create(ctx context.Context) error {
 		WithField(number(rowField).WithIsPrimaryKey(true)).
 		WithField(number(documentField)).
 		WithField(number(classField)).
-		WithField(number(bucketField).WithIsPartitionKey(true)).
 		WithField(number(epochField)).
 		WithField(entity.NewField().WithName(string(vectorField)).WithDataType(entity.FieldTypeFloatVector).WithDim(int64(c.dims)))
-	err := c.searching.CreateCollection(ctx, schema, 1, client.WithPartitionNum(partitions), client.WithConsistencyLevel(entity.ClSession))
+	err := c.searching.CreateCollection(ctx, schema, 1, client.WithConsistencyLevel(entity.ClSession))
 	if err != nil {
 		return fmt.Errorf("creating the collection %s: %w", c.name, err)
 	}
@@ -170,11 +167,38 @@ func storedOf(result client.ResultSet) ([]stored, error) {
 	return rows, nil
 }
 
+// held returns those of the rows that the server has, by row.
+func (c *collection) held(ctx context.Context, rows []uint32) (map[uint32]stored, error) {
+	held := make(map[uint32]stored, len(rows))
+	for part := range slices.Chunk(rows, c.perCall) {
+		found, err := c.query(ctx, in(rowField, part))
+		if err != nil {
+			return nil, err
+		}
+		for _, r := range found {
+			held[r.row] = r
+		}
+	}
+	return held, nil
+}
+
 // vectors returns the vectors of rows, by row; those that the server lacks are
 // not in it.
 func (c *collection) vectors(ctx context.Context, rows []uint32) (map[uint32][]float32, error) {
 	vectors := make(map[uint32][]float32, len(rows))
-	err := c.read(ctx, func(ctx context.Context) error {
+	for part := range slices.Chunk(rows, min(c.perCall, c.rowsAtOnce())) {
+		if err := c.addVectors(ctx, part, vectors); err != nil {
+			return nil, err
+		}
+	}
+	return vectors, nil
+}
+
+// rowsAtOnce is how many rows with their vectors one call may carry.
+func (c *collection) rowsAtOnce() int { return max(1, callBytes/(4*c.dims+4*8)) }
+
+func (c *collection) addVectors(ctx context.Context, rows []uint32, vectors map[uint32][]float32) error {
+	return c.read(ctx, func(ctx context.Context) error {
 		result, err := c.searching.Query(ctx, c.name, nil, in(rowField, rows).String(), []string{string(rowField), string(vectorField)},
 			client.WithSearchQueryConsistencyLevel(entity.ClStrong))
 		if err != nil {
@@ -190,7 +214,6 @@ func (c *collection) vectors(ctx context.Context, rows []uint32) (map[uint32][]f
 		}
 		return nil
 	})
-	return vectors, err
 }
 
 // count returns how many rows match.
@@ -233,15 +256,14 @@ func (c *collection) scan(ctx context.Context, from, to int64, visit func(stored
 
 // columns are rows on their way to the server.
 type columns struct {
-	rows, ordinals, classes, buckets, epochs []int64
-	vectors                                  [][]float32
+	rows, ordinals, classes, epochs []int64
+	vectors                         [][]float32
 }
 
 func (s *columns) add(r index.Row, ordinal uint32, class int64, epoch uint64) {
 	s.rows = append(s.rows, int64(r.Row))
 	s.ordinals = append(s.ordinals, int64(ordinal))
 	s.classes = append(s.classes, class)
-	s.buckets = append(s.buckets, bucketOf(class))
 	s.epochs = append(s.epochs, int64(epoch))
 	s.vectors = append(s.vectors, r.Vector)
 }
@@ -251,7 +273,6 @@ func (s *columns) slice(from, to int) []entity.Column {
 		entity.NewColumnInt64(string(rowField), s.rows[from:to]),
 		entity.NewColumnInt64(string(documentField), s.ordinals[from:to]),
 		entity.NewColumnInt64(string(classField), s.classes[from:to]),
-		entity.NewColumnInt64(string(bucketField), s.buckets[from:to]),
 		entity.NewColumnInt64(string(epochField), s.epochs[from:to]),
 		entity.NewColumnFloatVector(string(vectorField), len(s.vectors[from]), s.vectors[from:to]),
 	}
@@ -260,9 +281,8 @@ func (s *columns) slice(from, to int) []entity.Column {
 // insert writes rows, replacing those of the same numbers if replace is set.
 // A row that is written twice is found once: its number is the primary key.
 func (c *collection) insert(ctx context.Context, s *columns, replace bool) error {
-	step := max(1, insertBytes/(4*c.dims+4*8))
-	for from := 0; from < len(s.rows); from += step {
-		to := min(from+step, len(s.rows))
+	for from := 0; from < len(s.rows); from += c.rowsAtOnce() {
+		to := min(from+c.rowsAtOnce(), len(s.rows))
 		err := c.call(ctx, func(ctx context.Context) (err error) {
 			var ids entity.Column
 			if replace {
@@ -284,39 +304,30 @@ func (c *collection) insert(ctx context.Context, s *columns, replace bool) error
 
 // delete removes rows, and makes sure that they are gone.
 func (c *collection) delete(ctx context.Context, rows []uint32) error {
-	for part := range slices.Chunk(rows, pkPerCall) {
+	for part := range slices.Chunk(rows, c.perCall) {
 		err := c.call(ctx, func(ctx context.Context) error {
 			return c.deleting.Delete(ctx, c.name, "", in(rowField, part).String())
 		})
 		if err != nil {
 			return fmt.Errorf("deleting rows: %w", err)
 		}
-		left, err := c.query(ctx, in(rowField, part))
-		if err != nil {
-			return err
-		}
-		if len(left) > 0 {
-			return fmt.Errorf("the Milvus server at %s still has %d of %d deleted rows of %s", c.address, len(left), len(part), c.name)
-		}
 	}
-	return nil
+	left, err := c.held(ctx, rows)
+	if err == nil && len(left) > 0 {
+		err = fmt.Errorf("the Milvus server at %s still has %d of %d deleted rows of %s", c.address, len(left), len(rows), c.name)
+	}
+	return err
 }
 
 // verify makes sure that the server has the rows.
 func (c *collection) verify(ctx context.Context, rows []uint32) error {
-	for part := range slices.Chunk(rows, pkPerCall) {
-		there, err := c.query(ctx, in(rowField, part))
-		if err != nil {
-			return err
-		}
-		have := make(map[uint32]bool, len(there))
-		for _, r := range there {
-			have[r.row] = true
-		}
-		for _, row := range part {
-			if !have[row] {
-				return fmt.Errorf("the Milvus server at %s took row %d and does not have it: %w", c.address, row, index.ErrUnavailable)
-			}
+	held, err := c.held(ctx, rows)
+	if err != nil {
+		return err
+	}
+	for _, row := range rows {
+		if _, there := held[row]; !there {
+			return fmt.Errorf("the Milvus server at %s took row %d and does not have it: %w", c.address, row, index.ErrUnavailable)
 		}
 	}
 	return nil
