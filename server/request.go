@@ -138,7 +138,7 @@ func (q *request) authorize() error {
 	if err != nil {
 		return err
 	}
-	q.who, err = q.s.identities.Authenticate(q.s.base, credentials)
+	q.who, err = q.s.identities.Load().Authenticate(q.s.base, credentials)
 	if err != nil {
 		q.s.log.Debug("authentication failed", "request", q.id, "reason", err)
 		return err

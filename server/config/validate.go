@@ -40,6 +40,7 @@ func (c Config) Validate() error {
 		required("model", c.Model),
 		c.validateDevice(),
 		c.validateMilvus(),
+		c.TLS.validate(),
 		c.Limits.validate(),
 		c.Auth.validate(c.Demo.Enabled),
 		c.Demo.validate(),
@@ -119,6 +120,13 @@ func required(name, value string) error {
 func oneOf(name, value string, allowed ...string) error {
 	if !slices.Contains(allowed, value) {
 		return fmt.Errorf("%s: %q is not one of %s", name, value, strings.Join(allowed, ", "))
+	}
+	return nil
+}
+
+func (t TLS) validate() error {
+	if (t.Cert == "") != (t.Key == "") {
+		return errors.New("tls: cert and key go together")
 	}
 	return nil
 }
