@@ -27,9 +27,12 @@ func LoadCertificate(files config.TLS, registry *prometheus.Registry) (*Certific
 	}
 	registry.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 		Name: "sluice_tls_certificate_expiry_timestamp_seconds", Help: "When the listener's certificate ends, in seconds since 1970.",
-	}, func() float64 { return float64(c.current.Load().Leaf.NotAfter.Unix()) }))
+	}, func() float64 { return float64(c.Ends().Unix()) }))
 	return c, nil
 }
+
+// Ends is until when the certificate is good.
+func (c *Certificate) Ends() time.Time { return c.current.Load().Leaf.NotAfter }
 
 // Reload reads the files again. On an error the certificate stays as it was.
 func (c *Certificate) Reload() error {
