@@ -81,6 +81,7 @@ func (d *daemon) open(ctx context.Context) (err error) {
 		}
 	}()
 	d.registry = prometheus.NewRegistry()
+	server.RegisterProcess(d.registry, commit)
 	d.reloads = server.NewReloads(d.registry, d.log)
 	if err := d.openCertificate(); err != nil {
 		return err

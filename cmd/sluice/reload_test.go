@@ -65,11 +65,15 @@ func writeToken(t *testing.T, file string) string {
 }
 
 // info is the status that the bearer of a secret gets.
-func (r *reloading) info(secret string) int {
+func (r *reloading) info(secret string) int { return r.send("GET", "/info", "", secret) }
+
+// send returns the status of a request.
+func (r *reloading) send(method, path, body, secret string) int {
 	r.t.Helper()
-	request, err := http.NewRequest("GET", r.url+"/info", nil)
+	request, err := http.NewRequest(method, r.url+path, strings.NewReader(body))
 	require.NoError(r.t, err)
 	request.Header.Set("Authorization", "Bearer "+secret)
+	request.Header.Set("Content-Type", "application/json")
 	response, err := r.http.Do(request)
 	require.NoError(r.t, err)
 	response.Body.Close()
@@ -89,15 +93,21 @@ func (r *reloading) reload() (status int, body string) {
 	return response.StatusCode, string(text)
 }
 
-// metric is a line of /metrics without its name's rest.
-func (r *reloading) metric(name string) string {
+// metrics is all of /metrics.
+func (r *reloading) metrics() string {
 	r.t.Helper()
 	response, err := http.Get(r.admin + "/metrics")
 	require.NoError(r.t, err)
 	defer response.Body.Close()
 	text, err := io.ReadAll(response.Body)
 	require.NoError(r.t, err)
-	_, rest, found := strings.Cut(string(text), "\n"+name+" ")
+	return string(text)
+}
+
+// metric is a line of /metrics without its name's rest.
+func (r *reloading) metric(name string) string {
+	r.t.Helper()
+	_, rest, found := strings.Cut(r.metrics(), "\n"+name+" ")
 	require.True(r.t, found, name)
 	value, _, _ := strings.Cut(rest, "\n")
 	return value
