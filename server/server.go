@@ -53,6 +53,7 @@ type Server struct {
 	router      router
 	slots       chan struct{}
 	budget      *budget
+	tenants     *tenants
 	http        *fasthttp.Server
 
 	base    context.Context // parent of all requests; ends when a drain is cut off
@@ -74,6 +75,7 @@ func New(o Options) *Server {
 		metrics:     newMetrics(o.Registry),
 		router:      newRouter(routes()),
 		slots:       make(chan struct{}, o.Limits.ConcurrentRequests),
+		tenants:     newTenants(o.Limits),
 		budget:      newBudget(int64(o.Limits.TotalBytes)),
 	}
 	s.SetIdentities(o.Identities)

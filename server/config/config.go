@@ -50,15 +50,23 @@ func (t TLS) Enabled() bool { return t.Cert != "" }
 
 // Limits bound requests.
 type Limits struct {
-	BodyBytes          Size          `yaml:"body_bytes" doc:"Largest request body, and largest line of an NDJSON body (whose length as a whole is not bounded). Units: KiB, MiB, GiB."`
-	TotalBytes         Size          `yaml:"total_bytes" doc:"Bodies that have arrived and answers that are not taken yet, of all requests together; a request beyond it is answered with 429. To parse and embed a document takes ten times its size, of a hostile one forty times: this bounds what all clients together can cost."`
-	Connections        int           `yaml:"connections" doc:"Open connections; one more is closed with 503. At most half of the files that the process may open (ulimit -n) are used for them."`
-	ConcurrentRequests int           `yaml:"concurrent_requests" doc:"Requests worked on at the same time; one more is answered with 429."`
-	BulkConcurrency    int           `yaml:"bulk_concurrency" doc:"Documents of one NDJSON body worked on at the same time. Lines with the same key are always applied in order."`
-	RequestTimeout     time.Duration `yaml:"request_timeout" doc:"Deadline of a request, or of one document of an NDJSON body; past it the answer is 504."`
-	RerankTimeout      time.Duration `yaml:"rerank_timeout" doc:"How long the cross-encoder may take within a search; past it the answer is that of hybrid, marked as degraded."`
-	ReadTimeout        time.Duration `yaml:"read_timeout" doc:"Time in which a request, or one line of an NDJSON body, must arrive."`
-	DrainTimeout       time.Duration `yaml:"drain_timeout" doc:"On shutdown, how long requests in flight may go on."`
+	BodyBytes          Size                    `yaml:"body_bytes" doc:"Largest request body, and largest line of an NDJSON body (whose length as a whole is not bounded). Units: KiB, MiB, GiB."`
+	TotalBytes         Size                    `yaml:"total_bytes" doc:"Bodies that have arrived and answers that are not taken yet, of all requests together; a request beyond it is answered with 429. To parse and embed a document takes ten times its size, of a hostile one forty times: this bounds what all clients together can cost."`
+	Connections        int                     `yaml:"connections" doc:"Open connections; one more is closed with 503. At most half of the files that the process may open (ulimit -n) are used for them."`
+	ConcurrentRequests int                     `yaml:"concurrent_requests" doc:"Requests worked on at the same time; one more is answered with 429."`
+	Tenants            map[string]TenantLimits `yaml:"tenants" doc:"Limits of each tenant by its name, and of every other under \"*\". What is left out or 0 has none of its own." key:"acme"`
+	BulkConcurrency    int                     `yaml:"bulk_concurrency" doc:"Documents of one NDJSON body worked on at the same time. Lines with the same key are always applied in order."`
+	RequestTimeout     time.Duration           `yaml:"request_timeout" doc:"Deadline of a request, or of one document of an NDJSON body; past it the answer is 504."`
+	RerankTimeout      time.Duration           `yaml:"rerank_timeout" doc:"How long the cross-encoder may take within a search; past it the answer is that of hybrid, marked as degraded."`
+	ReadTimeout        time.Duration           `yaml:"read_timeout" doc:"Time in which a request, or one line of an NDJSON body, must arrive."`
+	DrainTimeout       time.Duration           `yaml:"drain_timeout" doc:"On shutdown, how long requests in flight may go on."`
+}
+
+// TenantLimits bound one tenant.
+type TenantLimits struct {
+	ConcurrentRequests   int     `yaml:"concurrent_requests" doc:"Its requests worked on at the same time; one more is answered with 429." example:"64"`
+	SearchesPerSecond    float64 `yaml:"searches_per_second" doc:"Its searches, with a second's worth at once; one more is answered with 429 and when to come again." example:"50"`
+	IngestBytesPerSecond Size    `yaml:"ingest_bytes_per_second" doc:"Bytes of its documents. A document alone is answered with 429 beyond it; a body of many (NDJSON) is read as fast." example:"4MiB"`
 }
 
 // Auth lists the ways to prove an identity.

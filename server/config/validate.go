@@ -153,6 +153,7 @@ func (l Limits) validate() error {
 	return errors.Join(
 		positive("limits.body_bytes", int64(l.BodyBytes)),
 		l.validateTotal(),
+		l.validateTenants(),
 		positive("limits.connections", int64(l.Connections)),
 		positive("limits.concurrent_requests", int64(l.ConcurrentRequests)),
 		positive("limits.bulk_concurrency", int64(l.BulkConcurrency)),
@@ -168,6 +169,16 @@ func (l Limits) validateTotal() error {
 		return errors.New("limits.total_bytes: must not be less than limits.body_bytes")
 	}
 	return nil
+}
+
+func (l Limits) validateTenants() error {
+	var errs []error
+	for name, t := range l.Tenants {
+		if t.ConcurrentRequests < 0 || t.IngestBytesPerSecond < 0 || !(t.SearchesPerSecond >= 0) {
+			errs = append(errs, fmt.Errorf("limits.tenants.%s: must not be negative", name))
+		}
+	}
+	return errors.Join(errs...)
 }
 
 func positive(name string, n int64) error {
