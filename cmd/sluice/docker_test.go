@@ -2,6 +2,7 @@ package main
 
 import (
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -65,4 +66,17 @@ func checkService(t *testing.T, file map[string]any, name string, service map[st
 func TestDockerConfigurationLoads(t *testing.T) {
 	_, err := config.Load(filepath.Join(dockerDir, "sluice.yaml"), nil, false)
 	require.NoError(t, err)
+}
+
+// systemd takes every line of the unit.
+func TestSystemdUnit(t *testing.T) {
+	analyze, err := exec.LookPath("systemd-analyze")
+	if err != nil {
+		unavailable(t, "systemd-analyze", err)
+	}
+	text := strings.ReplaceAll(readText(t, filepath.Join("..", "..", "release", "sluice.service")), "/usr/bin/sluice", "/bin/true")
+	dir := lay(t, t.TempDir(), map[string]string{"sluice.service": text})
+	out, err := exec.Command(analyze, "verify", "--man=no", filepath.Join(dir, "sluice.service")).CombinedOutput()
+	require.NoError(t, err, "%s", out)
+	require.Empty(t, string(out))
 }
