@@ -1,5 +1,5 @@
 # Two commands do everything on a fresh machine: `make run` and `make test`.
-.PHONY: run test cuda-test cuda-check gpu clients postgres milvus peers bench bench-peers lint build clean help vulncheck cross gorgonia-cuda
+.PHONY: release release-check run test cuda-test cuda-check gpu clients postgres milvus peers bench bench-peers lint build clean help vulncheck cross gorgonia-cuda
 
 GO    ?= go
 CACHE ?= $(if $(SLUICE_CACHE),$(SLUICE_CACHE),$(HOME)/.cache/sluice)
@@ -82,6 +82,12 @@ bench-peers: build peers ## Ours beside ONNX Runtime, OpenVINO, infinity, tantiv
 	.peers/serve/bin/pip install --quiet -r $<
 	touch $@
 
+release: ## dist/: static archives for linux amd64 and arm64, SBOMs, licences, checksums
+	@release/build.sh
+
+release-check: ## Two releases of the last commit from empty caches, byte for byte the same (many minutes)
+	@release/check.sh
+
 lint: ## gofmt, vet, staticcheck
 	@test -z "$$(gofmt -l . | tee /dev/stderr)" || { echo "run gofmt -w on the files above" >&2; exit 1; }
 	$(GO) vet ./...
@@ -102,4 +108,4 @@ gorgonia-cuda: ## bin/sluice-gorgonia-cuda, whose device gorgonia runs on an NVI
 	CGO_ENABLED=1 $(GO) build -trimpath -tags cuda -ldflags "-X main.commit=$(COMMIT)" -o bin/sluice-gorgonia-cuda ./cmd/sluice
 
 clean: ## Remove what was built here
-	rm -rf bin
+	rm -rf bin dist

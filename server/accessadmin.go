@@ -127,7 +127,7 @@ func (q *request) previewed(given []client.Principal) (all []retrieve.Previewed,
 func (q *request) named(one client.Principal) (p filter.Principal, configured bool, err error) {
 	tenant := q.principal().Tenant
 	if one.Groups == nil && one.Attributes == nil {
-		if p, known, err := q.s.identities.Configured(tenant, one.Subject); known || err != nil {
+		if p, known, err := q.s.identities.Load().Configured(tenant, one.Subject); known || err != nil {
 			return p, true, err
 		}
 	}

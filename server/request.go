@@ -37,6 +37,7 @@ type request struct {
 	route   *route
 	vars    variables
 	who     identity.Identity
+	tenant  *tenant
 	slot    bool // holds one of the admitted requests' slots
 	taken   int  // bytes of the budget
 	streams bool // finish is called by the stream, not when the handler returns
@@ -71,6 +72,9 @@ func (q *request) run() (err error) {
 		return err
 	}
 	if err := q.authorize(); err != nil {
+		return err
+	}
+	if err := q.admitTenant(); err != nil {
 		return err
 	}
 	q.ctx, q.cancel = context.WithTimeout(q.s.base, q.s.limits.RequestTimeout)
@@ -129,6 +133,25 @@ func (q *request) admit() error {
 	}
 }
 
+// admitTenant counts the request against its tenant's limits.
+func (q *request) admitTenant() error {
+	if q.route.open || q.route.probe {
+		return nil
+	}
+	one := q.s.tenants.named(q.who.Principal.Tenant)
+	err := one.enter()
+	if err == nil {
+		q.tenant = one
+		if q.route.searches {
+			err = one.search()
+		}
+	}
+	if err != nil {
+		q.s.metrics.rejected.Inc()
+	}
+	return err
+}
+
 // authorize proves the identity and compares its role with the route's.
 func (q *request) authorize() error {
 	if q.route.open {
@@ -138,7 +161,7 @@ func (q *request) authorize() error {
 	if err != nil {
 		return err
 	}
-	q.who, err = q.s.identities.Authenticate(q.s.base, credentials)
+	q.who, err = q.s.identities.Load().Authenticate(q.s.base, credentials)
 	if err != nil {
 		q.s.log.Debug("authentication failed", "request", q.id, "reason", err)
 		return err
@@ -253,6 +276,7 @@ func writeTiming(b *strings.Builder, name string, took time.Duration) {
 func (q *request) finish() {
 	q.cancel()
 	q.s.budget.give(q.taken)
+	q.tenant.leave()
 	if q.slot {
 		<-q.s.slots
 	}

@@ -40,6 +40,7 @@ func (c Config) Validate() error {
 		required("model", c.Model),
 		c.validateDevice(),
 		c.validateMilvus(),
+		c.TLS.validate(),
 		c.Limits.validate(),
 		c.Auth.validate(c.Demo.Enabled),
 		c.Demo.validate(),
@@ -123,6 +124,13 @@ func oneOf(name, value string, allowed ...string) error {
 	return nil
 }
 
+func (t TLS) validate() error {
+	if (t.Cert == "") != (t.Key == "") {
+		return errors.New("tls: cert and key go together")
+	}
+	return nil
+}
+
 func (p *Planner) validate() error {
 	if p == nil {
 		return nil
@@ -145,6 +153,7 @@ func (l Limits) validate() error {
 	return errors.Join(
 		positive("limits.body_bytes", int64(l.BodyBytes)),
 		l.validateTotal(),
+		l.validateTenants(),
 		positive("limits.connections", int64(l.Connections)),
 		positive("limits.concurrent_requests", int64(l.ConcurrentRequests)),
 		positive("limits.bulk_concurrency", int64(l.BulkConcurrency)),
@@ -161,6 +170,16 @@ func (l Limits) validateTotal() error {
 		return errors.New("limits.total_bytes: must not be less than limits.body_bytes")
 	}
 	return nil
+}
+
+func (l Limits) validateTenants() error {
+	var errs []error
+	for name, t := range l.Tenants {
+		if t.ConcurrentRequests < 0 || t.IngestBytesPerSecond < 0 || !(t.SearchesPerSecond >= 0) {
+			errs = append(errs, fmt.Errorf("limits.tenants.%s: must not be negative", name))
+		}
+	}
+	return errors.Join(errs...)
 }
 
 func positive(name string, n int64) error {
