@@ -33,6 +33,7 @@ type Dataset struct {
 	Depth    int      // results asked for in each search
 	Notes    []string // what the loader left out, for the report
 	Policies string   `json:"-"` // directory of Cedar policies; "" for the starter set
+	tenants  []string // in place of those that the documents name; nil: those
 }
 
 // Document is one version of one document.
@@ -194,7 +195,7 @@ func (d *Dataset) Current(tenant string) iter.Seq2[client.Document, error] {
 
 // Tenants, in the order in which the documents name them.
 func (d *Dataset) Tenants() []string {
-	var names []string
+	names := slices.Clone(d.tenants)
 	for _, doc := range d.Documents {
 		if !slices.Contains(names, doc.Tenant) {
 			names = append(names, doc.Tenant)

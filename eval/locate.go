@@ -1,6 +1,7 @@
 package eval
 
 import (
+	"errors"
 	"fmt"
 	"regexp"
 	"strings"
@@ -9,6 +10,9 @@ import (
 
 // linkTarget is the target of a Markdown link, which plain text does not show.
 var linkTarget = regexp.MustCompile(`\]\([^()\s]*\)`)
+
+// errNoPlace means that a quote does not occur just once.
+var errNoPlace = errors.New("the quote has no one place")
 
 // locate finds the one place of quote in text: the bytes [start, end). Folded
 // matching compares letters and digits only, so that markup, white space and the
@@ -24,11 +28,11 @@ func locate(text, quote string, matching Matching) (start, end int, err error) {
 	}
 	switch count {
 	case 0:
-		return 0, 0, fmt.Errorf("the quote %q does not occur", abridge(quote))
+		return 0, 0, fmt.Errorf("%w: %q does not occur", errNoPlace, abridge(quote))
 	case 1:
 		return start, end, nil
 	default:
-		return 0, 0, fmt.Errorf("the quote %q occurs more than once", abridge(quote))
+		return 0, 0, fmt.Errorf("%w: %q occurs more than once", errNoPlace, abridge(quote))
 	}
 }
 

@@ -112,7 +112,7 @@ type query struct {
 }
 
 func (q *query) run(ctx context.Context) (Response, error) {
-	q.response = Response{Strategy: q.plan.Strategy, PlanHash: q.plan.Hash(), Generation: q.at.ID}
+	q.response = Response{Strategy: q.plan.Strategy, PlanHash: q.plan.Hash(), Ranking: q.plan.ranking(), Generation: q.at.ID}
 	if q.engine.serving.gate != nil {
 		q.ended("feed")
 	}
@@ -224,14 +224,15 @@ func guarded(do func() error) func() error {
 
 func (q *query) fuse(legs []leg) []candidate {
 	defer q.ended("fuse")
-	switch q.plan.Strategy {
-	case Dense:
+	switch {
+	case q.plan.Strategy == Dense:
 		return single(legs[0])
-	case Sparse:
+	case q.plan.Strategy == Sparse:
 		return single(legs[1])
-	default:
+	case q.plan.Fusion == RRF:
 		return reciprocalRank(q.plan.RRFConstant, legs)
 	}
+	return reciprocalRank(q.plan.RRFConstant, unweighted(legs))
 }
 
 // rerank scores the best candidates again, as the plan says, and drops the
