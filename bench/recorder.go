@@ -1,17 +1,24 @@
 package bench
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"slices"
 
+	"sluice/bench/figures"
 	"sluice/bench/load"
+	"sluice/kernels/simd"
 )
 
 // recorder takes figures down, and says them.
 type recorder struct {
-	out map[string]float64
+	figures.File
 	log io.Writer
+}
+
+func newRecorder(ctx context.Context, log io.Writer) recorder {
+	return recorder{figures.New(ctx, simd.Best().Level), log}
 }
 
 // report records and prints the figures of a service under a load.
@@ -21,22 +28,25 @@ func (r recorder) report(name string, turns []served) {
 		name string
 		of   float64
 	}{{"p50", .5}, {"p90", .9}, {"p95", .95}, {"p99", .99}, {"p99_9", .999}} {
-		r.out[name+"."+q.name+"_ms"] = milliseconds(latency.Quantile(q.of))
+		figure := name + "." + q.name + "_ms"
+		r.Rounds[figure] = perRound(turns, func(t load.Result) float64 { return milliseconds(t.Latency.Quantile(q.of)) })
+		r.Figures[figure] = milliseconds(latency.Quantile(q.of))
 	}
-	r.out[name+".max_ms"] = milliseconds(latency.Max())
+	r.Figures[name+".max_ms"] = milliseconds(latency.Max())
+	r.Histograms[name] = latency.String()
 	rates := perRound(turns, load.Result.Rate)
-	r.out[name+".requests_per_s"] = median(rates)
-	r.out[name+".cpu_ms"] = median(each(turns, func(t served) float64 { return milliseconds(t.usage.CPU) / float64(t.Sent) }))
-	r.out[name+".rss_mb"] = slices.Max(each(turns, func(t served) float64 { return float64(t.usage.Resident) / (1 << 20) }))
+	r.Median(name+".requests_per_s", rates)
+	r.Median(name+".cpu_ms", each(turns, func(t served) float64 { return milliseconds(t.usage.CPU) / float64(t.Sent) }))
+	r.Figures[name+".rss_mb"] = slices.Max(each(turns, func(t served) float64 { return float64(t.usage.Resident) / (1 << 20) }))
 	fmt.Fprintf(r.log, "%-45s %8.0f requests/s (%.0f to %.0f)  p50 %.2f  p95 %.2f  p99 %.2f  max %.1f ms  %.2f CPU ms each  %.0f MB\n",
-		name, median(rates), slices.Min(rates), slices.Max(rates), milliseconds(latency.Quantile(.5)), milliseconds(latency.Quantile(.95)),
-		milliseconds(latency.Quantile(.99)), milliseconds(latency.Max()), r.out[name+".cpu_ms"], r.out[name+".rss_mb"])
+		name, figures.MedianOf(rates), slices.Min(rates), slices.Max(rates), milliseconds(latency.Quantile(.5)), milliseconds(latency.Quantile(.95)),
+		milliseconds(latency.Quantile(.99)), milliseconds(latency.Max()), r.Figures[name+".cpu_ms"], r.Figures[name+".rss_mb"])
 }
 
 // spread also prints what it records.
 func (r recorder) spread(name string, values []float64) {
-	spread(r.out, name, values)
-	fmt.Fprintf(r.log, "%-60s %.3g (%.3g to %.3g)\n", name, r.out[name], r.out[name+".min"], r.out[name+".max"])
+	r.Spread(name, values)
+	fmt.Fprintf(r.log, "%-60s %.3g (%.3g to %.3g)\n", name, r.Figures[name], r.Figures[name+".min"], r.Figures[name+".max"])
 }
 
 func latencyOf(r load.Result) load.Histogram { return r.Latency }

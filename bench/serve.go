@@ -10,7 +10,6 @@ import (
 	"sluice/bench/figures"
 	"sluice/bench/load"
 	"sluice/gpu/cpu"
-	"sluice/kernels/simd"
 )
 
 const (
@@ -75,15 +74,15 @@ func Serve(ctx context.Context, o ServeOptions) (file figures.File, err error) {
 		return file, err
 	}
 	defer func() { err = errors.Join(err, engine.Close()) }()
-	m := &serveRun{o, recorder{map[string]float64{"tokens_per_text": engine.tokens}, o.Log}}
-	file.Commit, file.Environment, file.Figures = figures.Commit(ctx), figures.Local(simd.Best().Level), m.out
+	m := &serveRun{o, newRecorder(ctx, o.Log)}
+	m.Figures["tokens_per_text"] = engine.tokens
 	if err := m.endpoint(ctx, "embed", engine, append([]Service{o.Ours}, o.Peers...)); err != nil {
-		return file, err
+		return m.File, err
 	}
 	if o.Search != nil {
 		err = m.endpoint(ctx, "search", nil, []Service{*o.Search})
 	}
-	return file, err
+	return m.File, err
 }
 
 // serveRun is one Serve.
@@ -130,7 +129,7 @@ func (m *serveRun) closed(ctx context.Context, endpoint string, n int, engine *e
 	if engine != nil {
 		m.compareEngine(n, engine.tokens, rounds[0], bare)
 	}
-	return median(perRound(rounds[0], load.Result.Rate)), nil
+	return figures.MedianOf(perRound(rounds[0], load.Result.Rate)), nil
 }
 
 func (m *serveRun) reportClosed(place string, services []Service, rounds [][]served) {
@@ -162,7 +161,7 @@ func (m *serveRun) open(ctx context.Context, endpoint string, rate float64, engi
 		ratios = append(ratios, t.Latency.Quantile(.99).Seconds()/batch.latency.Quantile(.5).Seconds())
 	}
 	m.report(s.Name+"."+endpoint+".load80", turns)
-	m.out["generator."+endpoint+".late_p99_us"] = microseconds(merged(turns, func(r load.Result) load.Histogram { return r.Late }).Quantile(.99))
+	m.Figures["generator."+endpoint+".late_p99_us"] = microseconds(merged(turns, func(r load.Result) load.Histogram { return r.Late }).Quantile(.99))
 	if engine != nil {
 		m.spread("ratio.load80.p99_to_batch", ratios)
 	}
@@ -182,7 +181,7 @@ func (m *serveRun) compare(place, peer string, ours, theirs []served) {
 func (m *serveRun) compareEngine(connections int, tokensPerText float64, ours []served, engine []called) {
 	if connections == 1 {
 		m.spread("overhead.p50_us", differences(ours, engine))
-		m.out["engine.single.p50_ms"] = milliseconds(latencies(engine).Quantile(.5))
+		m.Figures["engine.single.p50_ms"] = milliseconds(latencies(engine).Quantile(.5))
 		return
 	}
 	var theirs, theirsCPU, tokens, tokensCPU []float64
@@ -194,9 +193,11 @@ func (m *serveRun) compareEngine(connections int, tokensPerText float64, ours []
 		theirsCPU = append(theirsCPU, float64(engine[i].tokens)/engine[i].cpu.Seconds())
 	}
 	name := m.Ours.Name
-	m.out[name+".embed.tokens_per_s"], m.out[name+".embed.tokens_per_cpu_s"] = median(tokens), median(tokensCPU)
-	m.out["engine.tokens_per_s"], m.out["engine.tokens_per_cpu_s"] = median(theirs), median(theirsCPU)
-	m.out["engine.batch_ms"] = milliseconds(latencies(engine).Quantile(.5))
+	m.Median(name+".embed.tokens_per_s", tokens)
+	m.Median(name+".embed.tokens_per_cpu_s", tokensCPU)
+	m.Median("engine.tokens_per_s", theirs)
+	m.Median("engine.tokens_per_cpu_s", theirsCPU)
+	m.Figures["engine.batch_ms"] = milliseconds(latencies(engine).Quantile(.5))
 	m.spread("ratio.tokens_per_s."+name+"_to_engine", quotients(tokens, theirs))
 	if m.Ours.PID != 0 {
 		m.spread("ratio.cpu.tokens."+name+"_to_engine", quotients(tokensCPU, theirsCPU))

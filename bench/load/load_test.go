@@ -203,6 +203,12 @@ func TestHistogram(t *testing.T) {
 		require.InEpsilon(t, all[int(math.Ceil(q*float64(len(all))))-1], a.Quantile(q), .002, q)
 	}
 	require.InEpsilon(t, all[len(all)-1], a.Max(), .002)
+	read, err := ParseHistogram(a.String())
+	require.NoError(t, err)
+	require.Equal(t, a.Count(), read.Count())
+	require.Equal(t, a.Quantile(.95), read.Quantile(.95))
+	_, err = ParseHistogram("none")
+	require.Error(t, err)
 	a.Record(time.Hour)
 	require.InEpsilon(t, longest, a.Max(), .002)
 }

@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"time"
 
+	"github.com/alecthomas/kong"
+
 	"sluice/bench"
 	"sluice/bench/figures"
 	"sluice/model/hub"
@@ -19,20 +21,8 @@ type benchCommand struct {
 	Hybrid  benchHybridCommand  `cmd:"" help:"Hybrid search through HTTP among many passages at a rate: latency alone, beside a writer, and what revocations take beside it."`
 	Serve   benchServeCommand   `cmd:"" help:"A daemon under load, in closed loops and in an open one: latency, throughput, CPU time, memory; with --peers beside other servers, turn by turn."`
 	Reindex benchReindexCommand `cmd:"" help:"Updates and reindexes of a daemon: time against a build from scratch, chunks embedded, and searches that fail or mix generations meanwhile."`
-}
-
-// report is where figures go.
-type report struct {
-	JSON string `name:"json" type:"path" help:"File for the figures."`
-}
-
-// write writes the figures, where they are wanted, unless measuring failed.
-func (r report) write(file figures.File, err error) error {
-	if err != nil || r.JSON == "" {
-		return err
-	}
-	file.Command = commandLine()
-	return file.Write(r.JSON)
+	Compare benchCompareCommand `cmd:"" help:"Two runs, or two folders of runs, figure by figure: which differ by more than their rounds do."`
+	Daemon  benchDaemonCommand  `cmd:"" hidden:""`
 }
 
 // beside are the peers that run in the same turns.
@@ -64,14 +54,14 @@ type benchLexicalCommand struct {
 	Rounds   int    `default:"5" help:"Turns of each contestant at each filter."`
 }
 
-func (c benchLexicalCommand) Run(ctx context.Context) error {
+func (c benchLexicalCommand) Run(ctx context.Context, k *kong.Context) error {
 	cache, err := benchCache()
 	if err != nil {
 		return err
 	}
 	options := bench.LexicalOptions{Data: c.Data, Cache: cache, Passages: c.Passages, Queries: c.Queries, Rounds: c.Rounds, Log: os.Stdout}
 	options.Peers = c.script("lexical.py")
-	return c.write(bench.Lexical(ctx, options))
+	return c.here(ctx, k, func(ctx context.Context) (figures.File, error) { return bench.Lexical(ctx, options) })
 }
 
 type benchSearchCommand struct {
@@ -87,7 +77,7 @@ type benchSearchCommand struct {
 	Milvus  string   `default:"127.0.0.1:19530" help:"With --index milvus: the server."`
 }
 
-func (c benchSearchCommand) Run(ctx context.Context) error {
+func (c benchSearchCommand) Run(ctx context.Context, k *kong.Context) error {
 	dir, err := modelDir(ctx, c.Model)
 	if err != nil {
 		return err
@@ -101,10 +91,11 @@ func (c benchSearchCommand) Run(ctx context.Context) error {
 		Queries: c.Queries, Rounds: c.Rounds, Log: os.Stdout,
 	}
 	if c.Index == "milvus" {
-		return c.write(bench.Milvus(ctx, bench.MilvusOptions{Address: c.Milvus, Vectors: options.Vectors, Queries: c.Queries, Log: os.Stdout}))
+		options := bench.MilvusOptions{Address: c.Milvus, Vectors: options.Vectors, Queries: c.Queries, Log: os.Stdout}
+		return c.here(ctx, k, func(ctx context.Context) (figures.File, error) { return bench.Milvus(ctx, options) })
 	}
 	options.Peers = c.script("search.py", c.Engines...)
-	return c.write(bench.Search(ctx, options))
+	return c.here(ctx, k, func(ctx context.Context) (figures.File, error) { return bench.Search(ctx, options) })
 }
 
 type benchEmbedCommand struct {
@@ -117,7 +108,7 @@ type benchEmbedCommand struct {
 	Goldens string        `type:"existingdir" help:"Directory with texts.jsonl and embeddings_256.f32le: cosines to published vectors."`
 }
 
-func (c benchEmbedCommand) Run(ctx context.Context) error {
+func (c benchEmbedCommand) Run(ctx context.Context, k *kong.Context) error {
 	dir, err := modelDir(ctx, c.Model)
 	if err != nil {
 		return err
@@ -126,7 +117,7 @@ func (c benchEmbedCommand) Run(ctx context.Context) error {
 		Model: dir, Threads: c.Threads, Rounds: c.Rounds, Turn: c.Turn, Goldens: c.Goldens, Log: os.Stdout,
 	}
 	options.Peers = c.script("embed.py")
-	return c.write(bench.Embed(ctx, options))
+	return c.here(ctx, k, func(ctx context.Context) (figures.File, error) { return bench.Embed(ctx, options) })
 }
 
 type benchRerankCommand struct {
@@ -138,12 +129,12 @@ type benchRerankCommand struct {
 	Turn    time.Duration `default:"500ms" help:"Length of one turn."`
 }
 
-func (c benchRerankCommand) Run(ctx context.Context) error {
+func (c benchRerankCommand) Run(ctx context.Context, k *kong.Context) error {
 	dir, err := modelDir(ctx, c.Model)
 	if err != nil {
 		return err
 	}
 	options := bench.RerankOptions{Model: dir, Threads: c.Threads, Rounds: c.Rounds, Turn: c.Turn, Log: os.Stdout}
 	options.Peers = c.script("embed.py")
-	return c.write(bench.Rerank(ctx, options))
+	return c.here(ctx, k, func(ctx context.Context) (figures.File, error) { return bench.Rerank(ctx, options) })
 }

@@ -29,13 +29,24 @@ type benchDaemon struct {
 	ended   chan struct{}
 }
 
+// benchDaemonCommand is that process: 'sluice serve' that can profile itself.
+type benchDaemonCommand struct {
+	profile
+	Config string `arg:"" type:"existingfile"`
+}
+
+func (c benchDaemonCommand) Run(ctx context.Context, flags *settingFlags) error {
+	return c.run(func() error { return (&serveCommand{Config: c.Config}).Run(ctx, flags) })
+}
+
 // benchSettings are what is not as by default.
 type benchSettings struct {
 	data             string // directory, which stays; "": one that does not
 	policies         string
 	attributes       map[string]string
 	model, precision string
-	connections      int // at least
+	connections      int     // at least
+	profile          profile // of the daemon
 }
 
 // startBenchDaemon returns when the daemon is ready.
@@ -72,7 +83,7 @@ func (d *benchDaemon) start(ctx context.Context, c benchSettings) error {
 		return err
 	}
 	defer log.Close()
-	d.command = exec.CommandContext(ctx, self, "serve", "--config", d.path("sluice.yaml"))
+	d.command = exec.CommandContext(ctx, self, append([]string{"bench", "daemon", d.path("sluice.yaml")}, c.profile.args()...)...)
 	d.command.Stderr = log
 	d.command.Cancel = func() error { return d.command.Process.Signal(syscall.SIGTERM) }
 	if err := d.command.Start(); err != nil {

@@ -6,7 +6,10 @@ import (
 	"path/filepath"
 	"time"
 
+	"github.com/alecthomas/kong"
+
 	"sluice/bench"
+	"sluice/bench/figures"
 	"sluice/eval"
 )
 
@@ -25,19 +28,20 @@ type benchHybridCommand struct {
 	Precision string        `default:"auto" enum:"auto,f32,bf16,int8" help:"Arithmetic of the model."`
 }
 
-func (c benchHybridCommand) Run(ctx context.Context) error {
+func (c benchHybridCommand) Run(ctx context.Context, k *kong.Context) error {
 	cache, err := benchCache()
 	if err != nil {
 		return err
 	}
-	return c.write(bench.Hybrid(ctx, bench.HybridOptions{
+	options := bench.HybridOptions{
 		Data: c.Data, Cache: cache, Name: filepath.Base(c.Model) + "-" + c.Precision, Passages: c.Passages, Filter: c.Filter,
 		Rate: c.Rate, Strategy: c.Strategy, Rounds: c.Rounds, Turn: c.Turn, Log: os.Stdout, Start: c.start,
-	}))
+	}
+	return c.write(ctx, k, func(ctx context.Context) (figures.File, error) { return bench.Hybrid(ctx, options) })
 }
 
 func (c benchHybridCommand) start(ctx context.Context, dir string) (bench.Daemon, error) {
-	d, err := startBenchDaemon(ctx, benchSettings{data: dir, model: c.Model, precision: c.Precision})
+	d, err := startBenchDaemon(ctx, benchSettings{data: dir, model: c.Model, precision: c.Precision, profile: c.profile})
 	if err != nil {
 		return bench.Daemon{}, err
 	}

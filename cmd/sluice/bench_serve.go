@@ -11,6 +11,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/alecthomas/kong"
+
 	"sluice/bench"
 	"sluice/bench/figures"
 	"sluice/client"
@@ -30,7 +32,7 @@ type benchServeCommand struct {
 	Null        bool          `xor:"who" required:"" help:"Measure the load generator itself, against a server that does nothing."`
 	Secret      string        `type:"existingfile" help:"With --server: the HS256 secret the daemon trusts for issuer sluice-eval, audience sluice, key id eval."`
 	PID         int           `name:"pid" help:"With --server: the daemon's process on this machine, for its CPU time and memory."`
-	Dataset     string        `type:"existingdir" default:"eval/testdata/grounded-access" help:"Its questions are searched for, each as its principal; its documents' words are embedded."`
+	Dataset     string        `type:"path" default:"eval/testdata/grounded-access" help:"Its questions are searched for, each as its principal; its documents' words are embedded."`
 	Model       string        `default:"all-minilm-l6-v2" help:"The model that the daemon serves: a name that 'sluice model pull' knows, or a directory."`
 	Precision   string        `default:"auto" enum:"auto,f32,bf16,int8" help:"Arithmetic of the model."`
 	Words       int           `default:"24" help:"Words of a text to embed."`
@@ -45,12 +47,11 @@ type benchServeCommand struct {
 	Python      string        `default:".peers/serve/bin/python" help:"With --peers: the Python that has bench/peers/serve-requirements.txt."`
 }
 
-func (c benchServeCommand) Run(ctx context.Context) error {
-	measure := c.measure
+func (c benchServeCommand) Run(ctx context.Context, k *kong.Context) error {
 	if c.Null {
-		measure = c.null
+		return c.here(ctx, k, c.null)
 	}
-	return c.write(measure(ctx))
+	return c.write(ctx, k, c.measure)
 }
 
 func (c benchServeCommand) null(ctx context.Context) (figures.File, error) {
@@ -107,12 +108,15 @@ type target struct {
 func (c benchServeCommand) daemon(ctx context.Context, dataset *eval.Dataset) (target, func() error, error) {
 	if c.Self {
 		d, err := startBenchDaemon(ctx, benchSettings{
-			policies: dataset.Policies, attributes: attributeNames(dataset), model: c.Model, precision: c.Precision, connections: c.Idle,
+			policies: dataset.Policies, attributes: attributeNames(dataset), model: c.Model, precision: c.Precision, connections: c.Idle, profile: c.profile,
 		})
 		if err != nil {
 			return target{}, nil, err
 		}
 		return target{d.url, d.secret, d.command.Process.Pid}, d.stop, nil
+	}
+	if len(c.files()) > 0 {
+		return target{}, nil, errors.New("--server: a daemon that runs is profiled by its admin listener, at /debug/pprof")
 	}
 	if c.Secret == "" {
 		return target{}, nil, errors.New("--server needs --secret: the load asks as many principals")

@@ -16,8 +16,8 @@ func TestBenchServe(t *testing.T) {
 		t.Skip("a benchmark takes its time")
 	}
 	needModel(t)
-	path := filepath.Join(t.TempDir(), "figures.json")
-	r := sluice(t, "bench", "serve", "--self", "--dataset", groundedAccess, "--rounds", "1", "--turn", "500ms",
+	path, profile := filepath.Join(t.TempDir(), "figures.json"), filepath.Join(t.TempDir(), "cpu.pprof")
+	r := sluice(t, "bench", "serve", "--self", "--cpuprofile", profile, "--dataset", groundedAccess, "--rounds", "1", "--turn", "500ms",
 		"--connections", "1,4", "--idle", "20", "--json", path)
 	require.Zero(t, r.code, "%s", r)
 	f := readFigures(t, path)
@@ -28,6 +28,9 @@ func TestBenchServe(t *testing.T) {
 		require.Positive(t, f[name], name)
 	}
 	require.Equal(t, 20.0, f["idle.connections"])
+	info, err := os.Stat(profile)
+	require.NoError(t, err)
+	require.Positive(t, info.Size(), "the daemon's")
 }
 
 func TestBenchServeErrors(t *testing.T) {
