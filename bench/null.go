@@ -29,7 +29,8 @@ type NullOptions struct {
 // Null measures the load generator itself against a server, in this process,
 // that answers with nothing. requests_per_s is the most that it sends in a
 // closed loop, over the connections and the rounds; p99_error_us how late it is
-// in an open loop. The caller sets the file's Command.
+// in an open loop; sleep_p99_us how late the machine wakes one who only sleeps,
+// with .min and .max of the rounds. The caller sets the file's Command.
 func Null(ctx context.Context, o NullOptions) (file figures.File, err error) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -48,7 +49,7 @@ func Null(ctx context.Context, o NullOptions) (file figures.File, err error) {
 }
 
 func (o NullOptions) measure(ctx context.Context, s Service, out figures.File) error {
-	var most, late99 []float64
+	var most, late99, host []float64
 	late := load.NewHistogram()
 	for round := range o.Rounds {
 		most = append(most, 0)
@@ -66,8 +67,10 @@ func (o NullOptions) measure(ctx context.Context, s Service, out figures.File) e
 		}
 		late.Merge(t.Late)
 		late99 = append(late99, microseconds(t.Late.Quantile(.99)))
-		fmt.Fprintf(o.Log, "open loop at %d a second: p99 of the error %.0f µs\n", nullRate, late99[round])
+		host = append(host, microseconds(load.Lateness(ctx, nullRate, uint64(round), o.Turn).Quantile(.99)))
+		fmt.Fprintf(o.Log, "open loop at %d a second: p99 of the error %.0f µs, of a sleep alone %.0f µs\n", nullRate, late99[round], host[round])
 	}
+	out.Spread("sleep_p99_us", host)
 	out.Rounds["requests_per_s"], out.Rounds["p99_error_us"] = most, late99
 	out.Figures["requests_per_s"], out.Figures["p99_error_us"] = slices.Max(most), microseconds(late.Quantile(.99))
 	out.Histograms["error"] = late.String()

@@ -21,13 +21,17 @@ func newRecorder(ctx context.Context, log io.Writer) recorder {
 	return recorder{figures.New(ctx, simd.Best().Level), log}
 }
 
+var quantiles = []struct {
+	name string
+	of   float64
+}{{"p50", .5}, {"p90", .9}, {"p95", .95}, {"p99", .99}, {"p99_9", .999}}
+
 // report records and prints the figures of a service under a load.
 func (r recorder) report(name string, turns []served) {
 	latency := merged(turns, latencyOf)
-	for _, q := range []struct {
-		name string
-		of   float64
-	}{{"p50", .5}, {"p90", .9}, {"p95", .95}, {"p99", .99}, {"p99_9", .999}} {
+	r.parts(name, turns)
+	r.Series[name] = series(turns)
+	for _, q := range quantiles {
 		figure := name + "." + q.name + "_ms"
 		r.Rounds[figure] = perRound(turns, func(t load.Result) float64 { return milliseconds(t.Latency.Quantile(q.of)) })
 		r.Figures[figure] = milliseconds(latency.Quantile(q.of))
@@ -41,6 +45,39 @@ func (r recorder) report(name string, turns []served) {
 	fmt.Fprintf(r.log, "%-45s %8.0f requests/s (%.0f to %.0f)  p50 %.2f  p95 %.2f  p99 %.2f  max %.1f ms  %.2f CPU ms each  %.0f MB\n",
 		name, figures.MedianOf(rates), slices.Min(rates), slices.Max(rates), milliseconds(latency.Quantile(.5)), milliseconds(latency.Quantile(.95)),
 		milliseconds(latency.Quantile(.99)), milliseconds(latency.Max()), r.Figures[name+".cpu_ms"], r.Figures[name+".rss_mb"])
+}
+
+// parts records what the server says that its stages took.
+func (r recorder) parts(name string, turns []served) {
+	all := map[string]load.Histogram{}
+	for _, t := range turns {
+		for stage, h := range t.Stages.All() {
+			if all[stage] == (load.Histogram{}) {
+				all[stage] = load.NewHistogram()
+			}
+			all[stage].Merge(h)
+		}
+	}
+	for stage, h := range all {
+		for _, q := range quantiles {
+			r.Figures[name+".stage."+stage+"."+q.name+"_ms"] = milliseconds(h.Quantile(q.of))
+		}
+		r.Figures[name+".stage."+stage+".max_ms"] = milliseconds(h.Max())
+	}
+}
+
+// series is the turns one after the other.
+func series(turns []served) (all []figures.Interval) {
+	at := 0.0
+	for _, t := range turns {
+		for _, s := range t.Series {
+			all = append(all, figures.Interval{
+				At: at, Requests: s.Requests, Mean: milliseconds(s.Sum) / float64(max(s.Requests, 1)), Max: milliseconds(s.Max),
+			})
+			at += t.Width.Seconds()
+		}
+	}
+	return all
 }
 
 // spread also prints what it records.

@@ -28,6 +28,7 @@ type ServeOptions struct {
 	Peers       []Service     // embed the same texts
 	Search      *Service      // ours again; nil: searches are not measured
 	Connections []int         // of the closed loops; the last saturates (default 1, 8, 64)
+	Ramp        bool          // also rates from a tenth of what saturates ours to more than that
 	Rounds      int           // turns of each service at each load (default 5)
 	Turn        time.Duration // of one turn (default 2 s)
 	Warmup      time.Duration // before each turn (default 300 ms)
@@ -65,7 +66,11 @@ func (o *ServeOptions) setDefaults() {
 // ratio.tokens_per_s.ours_to_engine and ratio.cpu.tokens.ours_to_engine (tokens
 // per CPU second) at the last closed loop, and ratio.load80.p99_to_batch; so
 // has overhead.p50_us, what a request takes longer at one connection than the
-// model itself does. generator.e.late_p99_us is how late the open loop's
+// model itself does. With Ramp s.e.rampP, at P % of that throughput, has figures
+// as any load, and offered_per_s and failed_share; s.e.knee is the step at
+// which requests a second over the mean latency (Kleinrock's power) are
+// greatest, and s.e.sustained_per_s the greatest rate that is answered to 95 %.
+// s.e.l.stage.t.p50_ms, …, of a stage t that the server tells of. generator.e.late_p99_us is how late the open loop's
 // requests were sent that a free connection waited for.
 func Serve(ctx context.Context, o ServeOptions) (file figures.File, err error) {
 	o.setDefaults()
@@ -102,7 +107,13 @@ func (m *serveRun) endpoint(ctx context.Context, name string, engine *engine, se
 		}
 		busiest = rate
 	}
-	return m.open(ctx, name, openShare*busiest, engine, services[0])
+	if err := m.open(ctx, name, openShare*busiest, engine, services[0]); err != nil {
+		return err
+	}
+	if !m.Ramp {
+		return nil
+	}
+	return m.ramp(ctx, services[0].Name+"."+name, busiest, services[0])
 }
 
 // closed measures services, and the engine after the first of them, in closed

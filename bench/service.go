@@ -52,7 +52,16 @@ type served struct {
 
 // run puts a load on the service. A failed request is an error: the times of
 // the others would mean nothing.
-func (s Service) run(ctx context.Context, o load.Options) (t served, err error) {
+func (s Service) run(ctx context.Context, o load.Options) (served, error) {
+	t, err := s.strain(ctx, o)
+	if err == nil && t.Failures > 0 {
+		err = fmt.Errorf("%s failed %d of %d requests: %w", s.Name, t.Failures, t.Failures+t.Latency.Count(), t.Failure)
+	}
+	return t, err
+}
+
+// strain puts a load on the service that it may be unable to bear.
+func (s Service) strain(ctx context.Context, o load.Options) (t served, err error) {
 	o.Address, o.Requests = s.Address, s.Requests
 	before, err := s.usage()
 	if err != nil {
@@ -63,9 +72,6 @@ func (s Service) run(ctx context.Context, o load.Options) (t served, err error) 
 	}
 	if t.Failures == 0 && t.Latency.Count() == 0 {
 		return t, fmt.Errorf("%s answered nothing that was sent within %v: the turns are too short for it", s.Name, o.Duration)
-	}
-	if t.Failures > 0 {
-		return t, fmt.Errorf("%s failed %d of %d requests: %w", s.Name, t.Failures, t.Failures+t.Latency.Count(), t.Failure)
 	}
 	t.usage, err = s.usage()
 	t.usage.CPU -= before.CPU

@@ -45,6 +45,23 @@ func recorded(times []time.Duration) func(int) time.Duration {
 	}
 }
 
+// Lateness is how late this machine wakes who waits for Poisson arrivals and does
+// nothing else: what no generator can be better than.
+func Lateness(ctx context.Context, rate float64, seed uint64, d time.Duration) Histogram {
+	late, start := NewHistogram(), time.Now()
+	end := start.Add(d)
+	for all := newArrivals(start, end, poisson(rate, seed), pause); ctx.Err() == nil; {
+		a := all.take(ctx)
+		if !a.due.Before(end) {
+			break
+		}
+		if a.waited {
+			late.Record(time.Since(a.due))
+		}
+	}
+	return late
+}
+
 // longestPause is how long the end of a context may go unnoticed.
 const longestPause = 10 * time.Millisecond
 

@@ -37,6 +37,9 @@ func (h Histogram) Quantile(q float64) time.Duration {
 	return time.Duration(h.counts.ValueAtPercentile(100 * q))
 }
 
+// Mean is that of all durations.
+func (h Histogram) Mean() time.Duration { return time.Duration(h.counts.Mean()) }
+
 // Max is the longest.
 func (h Histogram) Max() time.Duration { return time.Duration(h.counts.Max()) }
 
