@@ -149,7 +149,7 @@ func (b *hybridBench) searches(ctx context.Context, analyzer text.Analyzer) (Ser
 	count := int(2*b.Rate*(b.Turn+b.Warmup).Seconds()) + 1
 	var calls []Call
 	for _, q := range makeQueries(b.passages, count, analyzer) {
-		calls = append(calls, Call{token, client.SearchRequest{Query: q.text, K: hybridResults, Strategy: b.Strategy}})
+		calls = append(calls, Call{Token: token, Body: client.SearchRequest{Query: q.text, K: hybridResults, Strategy: b.Strategy}})
 	}
 	if err := b.see(ctx, token, calls[0].Body.(client.SearchRequest)); err != nil {
 		return Service{}, err

@@ -70,7 +70,9 @@ func (o *ServeOptions) setDefaults() {
 // as any load, and offered_per_s and failed_share; s.e.knee is the step at
 // which requests a second over the mean latency (Kleinrock's power) are
 // greatest, and s.e.sustained_per_s the greatest rate that is answered to 95 %.
-// s.e.l.stage.t.p50_ms, …, of a stage t that the server tells of. generator.e.late_p99_us is how late the open loop's
+// s.e.l.stage.t.p50_ms, …, of a stage t that the server tells of;
+// allocs_per_request and allocated_bytes_per_request where a service has an
+// Admin address, medians. generator.e.late_p99_us is how late the open loop's
 // requests were sent that a free connection waited for.
 func Serve(ctx context.Context, o ServeOptions) (file figures.File, err error) {
 	o.setDefaults()

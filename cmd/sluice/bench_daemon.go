@@ -23,6 +23,7 @@ import (
 // directory, tokens signed with a secret made for the occasion.
 type benchDaemon struct {
 	url     string
+	admin   string // host:port
 	secret  signer
 	dir     string
 	command *exec.Cmd
@@ -71,6 +72,9 @@ func (d *benchDaemon) start(ctx context.Context, c benchSettings) error {
 		return err
 	}
 	d.url = "http://" + address
+	if d.admin, err = freeAddress(); err != nil {
+		return err
+	}
 	if err := d.configure(address, c); err != nil {
 		return err
 	}
@@ -112,7 +116,7 @@ func (d *benchDaemon) configure(address string, c benchSettings) error {
 		return err
 	}
 	settings, err := yaml.Marshal(map[string]any{
-		"listen": address, "admin_listen": "off", "data": cmp.Or(c.data, d.path("data")), "policies": c.policies,
+		"listen": address, "admin_listen": d.admin, "data": cmp.Or(c.data, d.path("data")), "policies": c.policies,
 		"model": c.model, "precision": c.precision, "limits": map[string]any{"connections": max(c.connections, 4096)},
 		"auth": map[string]any{"jwt": map[string]any{
 			"issuer": evalIssuer, "audience": evalAudience,
