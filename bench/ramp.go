@@ -7,7 +7,7 @@ import (
 	"sluice/bench/load"
 )
 
-// rampShares are of the throughput at saturation, in percent.
+// rampShares are of the greatest throughput of the closed loops, in percent.
 var rampShares = []int{10, 20, 30, 40, 50, 60, 70, 80, 90, 100, 110}
 
 // answeredShare of the requests that are due must be answered in time for a
@@ -38,11 +38,11 @@ func (s step) power() float64 {
 
 // ramp measures a service at rising rates, up to more than it can bear, round by
 // round.
-func (m *serveRun) ramp(ctx context.Context, name string, busiest float64, s Service) error {
+func (m *serveRun) ramp(ctx context.Context, name string, most float64, s Service) error {
 	steps := make([]step, len(rampShares))
 	for round := range m.Rounds {
 		for i, share := range rampShares {
-			steps[i].name, steps[i].offered = fmt.Sprintf("%s.ramp%d", name, share), busiest*float64(share)/100
+			steps[i].name, steps[i].offered = fmt.Sprintf("%s.ramp%d", name, share), most*float64(share)/100
 			t, err := s.strain(ctx, load.Options{
 				Connections: openConnections, Rate: steps[i].offered, Seed: uint64(round), Duration: m.Turn, Warmup: m.Warmup,
 			})

@@ -66,7 +66,7 @@ func (o *ServeOptions) setDefaults() {
 // ratio.tokens_per_s.ours_to_engine and ratio.cpu.tokens.ours_to_engine (tokens
 // per CPU second) at the last closed loop, and ratio.load80.p99_to_batch; so
 // has overhead.p50_us, what a request takes longer at one connection than the
-// model itself does. With Ramp s.e.rampP, at P % of that throughput, has figures
+// model itself does. With Ramp s.e.rampP, at P % of the greatest throughput, has figures
 // as any load, and offered_per_s and failed_share; s.e.knee is the step at
 // which requests a second over the mean latency (Kleinrock's power) are
 // greatest, and s.e.sustained_per_s the greatest rate that is answered to 95 %.
@@ -101,21 +101,21 @@ type serveRun struct {
 // endpoint puts all loads on services that do the same, ours first. engine may
 // be nil.
 func (m *serveRun) endpoint(ctx context.Context, name string, engine *engine, services []Service) error {
-	var busiest float64
+	var last, most float64
 	for _, n := range m.Connections {
 		rate, err := m.closed(ctx, name, n, engine, services)
 		if err != nil {
 			return err
 		}
-		busiest = rate
+		last, most = rate, max(most, rate)
 	}
-	if err := m.open(ctx, name, openShare*busiest, engine, services[0]); err != nil {
+	if err := m.open(ctx, name, openShare*last, engine, services[0]); err != nil {
 		return err
 	}
 	if !m.Ramp {
 		return nil
 	}
-	return m.ramp(ctx, services[0].Name+"."+name, busiest, services[0])
+	return m.ramp(ctx, services[0].Name+"."+name, most, services[0])
 }
 
 // closed measures services, and the engine after the first of them, in closed

@@ -22,6 +22,7 @@ type benchCommand struct {
 	Serve   benchServeCommand   `cmd:"" help:"A daemon under load, in closed loops and in an open one: latency, throughput, CPU time, memory; with --peers beside other servers, turn by turn."`
 	Reindex benchReindexCommand `cmd:"" help:"Updates and reindexes of a daemon: time against a build from scratch, chunks embedded, and searches that fail or mix generations meanwhile."`
 	Compare benchCompareCommand `cmd:"" help:"Two runs, or two folders of runs, figure by figure: which differ by more than their rounds do."`
+	Report  benchReportCommand  `cmd:"" help:"A page of runs, in one HTML file: latency against load, distributions, time series, all figures."`
 	Daemon  benchDaemonCommand  `cmd:"" hidden:""`
 }
 
@@ -47,7 +48,7 @@ func benchCache() (string, error) {
 
 type benchLexicalCommand struct {
 	beside
-	report
+	output
 	Data     string `arg:"" type:"existingdir" help:"Directory with texts (.md, .txt, .tar.xz) to make passages of."`
 	Passages int    `default:"300000" help:"How many passages."`
 	Queries  int    `default:"300" help:"Queries of one turn."`
@@ -66,7 +67,7 @@ func (c benchLexicalCommand) Run(ctx context.Context, k *kong.Context) error {
 
 type benchSearchCommand struct {
 	beside
-	report
+	output
 	Data    string   `arg:"" type:"existingdir" help:"Directory with texts (.md, .txt, .tar.xz) whose sentences are embedded."`
 	Model   string   `default:"all-minilm-l6-v2" help:"A name that 'sluice model pull' knows, or a directory."`
 	Rows    int      `default:"300000" help:"How many vectors: sentences, and noisy copies of them when there are not enough."`
@@ -100,7 +101,7 @@ func (c benchSearchCommand) Run(ctx context.Context, k *kong.Context) error {
 
 type benchEmbedCommand struct {
 	beside
-	report
+	output
 	Model   string        `default:"all-minilm-l6-v2" help:"A name that 'sluice model pull' knows, or a directory."`
 	Threads int           `help:"Threads of every contestant. Default: all cores."`
 	Rounds  int           `default:"7" help:"Turns of each contestant at each shape."`
@@ -122,7 +123,7 @@ func (c benchEmbedCommand) Run(ctx context.Context, k *kong.Context) error {
 
 type benchRerankCommand struct {
 	beside
-	report
+	output
 	Model   string        `default:"all-minilm-l6-v2" help:"A cross-encoder's directory; an encoder is given a random head, which is as fast."`
 	Threads int           `help:"Threads of every contestant but late interaction, which has one. Default: all cores."`
 	Rounds  int           `default:"5" help:"Turns of each contestant."`

@@ -16,7 +16,7 @@ import (
 const benchTenant = "bench"
 
 type benchHybridCommand struct {
-	report
+	output
 	Data      string        `arg:"" type:"existingdir" help:"Directory with texts (.md, .txt, .tar.xz) to make passages of."`
 	Passages  int           `default:"300000" help:"How many passages, each a document. The first run embeds them, which takes many minutes; later ones take up its data."`
 	Filter    string        `default:"10" enum:"0.1,1,10,50,100" help:"Percent of the documents that whoever searches may read."`

@@ -15,7 +15,7 @@ import (
 )
 
 type benchReindexCommand struct {
-	report
+	output
 	Data      string  `type:"existingdir" default:"../shared/data/kubernetes-keps" help:"Directory with the Kubernetes Enhancement Proposals."`
 	Documents int     `help:"Take so many of them only."`
 	Cycles    int     `default:"100" help:"Builds, switches, rollbacks and drops under load."`

@@ -27,7 +27,7 @@ const (
 )
 
 type benchServeCommand struct {
-	report
+	output
 	Self        bool          `xor:"who" required:"" help:"Start a daemon of its own with default settings, and ingest the data set."`
 	Server      string        `xor:"who" required:"" help:"Address of a running daemon that has the data set (see 'sluice eval run --ingest')."`
 	Null        bool          `xor:"who" required:"" help:"Measure the load generator itself, against a server that does nothing."`

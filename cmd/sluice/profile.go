@@ -1,16 +1,11 @@
 package main
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"os"
 	"runtime/pprof"
 	"runtime/trace"
-
-	"github.com/alecthomas/kong"
-
-	"sluice/bench/figures"
 )
 
 // profile is what a process notes of itself while it works.
@@ -65,41 +60,4 @@ func (p profile) files() (files []string) {
 		}
 	}
 	return files
-}
-
-// report is where figures go, and with them how they were made.
-type report struct {
-	profile
-	JSON string `name:"json" type:"path" help:"File for the figures, and for all that says where and how they were measured."`
-}
-
-type measure func(context.Context) (figures.File, error)
-
-// here measures in this process, and profiles it.
-func (r report) here(ctx context.Context, k *kong.Context, f measure) error {
-	return r.profile.run(func() error { return r.write(ctx, k, f) })
-}
-
-// write measures, and writes the figures where they are wanted.
-func (r report) write(ctx context.Context, k *kong.Context, f measure) error {
-	file, err := f(ctx)
-	if err != nil || r.JSON == "" {
-		return err
-	}
-	file.Command, file.Flags, file.Profiles = commandLine(), flags(k), r.files()
-	file.Took()
-	return file.Write(r.JSON)
-}
-
-// flags are those in force, but for where the figures go.
-func flags(k *kong.Context) map[string]string {
-	all := map[string]string{}
-	for _, flag := range k.Flags() {
-		switch flag.Name {
-		case "help", "version", "json", "cpuprofile", "trace":
-		default:
-			all[flag.Name] = fmt.Sprint(k.FlagValue(flag))
-		}
-	}
-	return all
 }
