@@ -19,6 +19,7 @@ type benchCommand struct {
 	Lexical benchLexicalCommand `cmd:"" help:"BM25 over passages with one thread, unfiltered and filtered; with --peers beside other engines, turn by turn."`
 	Search  benchSearchCommand  `cmd:"" help:"Nearest neighbours under filters with one thread: recall, queries a second, build time, memory; with --peers beside other indexes, turn by turn."`
 	Hybrid  benchHybridCommand  `cmd:"" help:"Hybrid search through HTTP among many passages at a rate: latency alone, beside a writer, and what revocations take beside it."`
+	Filter  benchFilterCommand  `cmd:"" help:"Who may read what: a principal's Set cold, warm and after a change, a revocation, a recheck, set algebra."`
 	Serve   benchServeCommand   `cmd:"" help:"A daemon under load, in closed loops and in an open one: latency, throughput, CPU time, memory; with --peers beside other servers, turn by turn."`
 	Reindex benchReindexCommand `cmd:"" help:"Updates and reindexes of a daemon: time against a build from scratch, chunks embedded, and searches that fail or mix generations meanwhile."`
 	Compare benchCompareCommand `cmd:"" help:"Two runs, or two folders of runs, figure by figure: which differ by more than their rounds do."`
@@ -97,6 +98,18 @@ func (c benchSearchCommand) Run(ctx context.Context, k *kong.Context) error {
 	}
 	options.Peers = c.script("search.py", c.Engines...)
 	return c.here(ctx, k, func(ctx context.Context) (figures.File, error) { return bench.Search(ctx, options) })
+}
+
+type benchFilterCommand struct {
+	output
+	Documents int `default:"100000" help:"How many documents."`
+	Classes   int `default:"10000" help:"Of access, over the documents in turn; Cedar decides about each."`
+	Rounds    int `default:"5" help:"Turns of each operation."`
+}
+
+func (c benchFilterCommand) Run(ctx context.Context, k *kong.Context) error {
+	options := bench.FilterOptions{Documents: c.Documents, Classes: c.Classes, Rounds: c.Rounds, Log: os.Stdout}
+	return c.here(ctx, k, func(ctx context.Context) (figures.File, error) { return bench.Filter(ctx, options) })
 }
 
 type benchEmbedCommand struct {
