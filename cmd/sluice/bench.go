@@ -19,6 +19,7 @@ type benchCommand struct {
 	Lexical benchLexicalCommand `cmd:"" help:"BM25 over passages with one thread, unfiltered and filtered; with --peers beside other engines, turn by turn."`
 	Search  benchSearchCommand  `cmd:"" help:"Nearest neighbours under filters with one thread: recall, queries a second, build time, memory; with --peers beside other indexes, turn by turn."`
 	Hybrid  benchHybridCommand  `cmd:"" help:"Hybrid search through HTTP among many passages at a rate: latency alone, beside a writer, and what revocations take beside it."`
+	Ingest  benchIngestCommand  `cmd:"" help:"Documents a second that a daemon takes in bulk, with and without their embeddings, and what acknowledgements take."`
 	Filter  benchFilterCommand  `cmd:"" help:"Who may read what: a principal's Set cold, warm and after a change, a revocation, a recheck, set algebra."`
 	Serve   benchServeCommand   `cmd:"" help:"A daemon under load, in closed loops and in an open one: latency, throughput, CPU time, memory; with --peers beside other servers, turn by turn."`
 	Reindex benchReindexCommand `cmd:"" help:"Updates and reindexes of a daemon: time against a build from scratch, chunks embedded, and searches that fail or mix generations meanwhile."`

@@ -102,6 +102,38 @@ func TestBenchServeErrors(t *testing.T) {
 	require.Contains(t, r.err, "the daemon does not start")
 }
 
+// benchTexts is a folder with a text to make passages of.
+func benchTexts(t *testing.T) string {
+	t.Helper()
+	folder := t.TempDir()
+	var text strings.Builder
+	for i := range 100 {
+		fmt.Fprintf(&text, "Entry %d of the harbour's ledger tells of tide, wind and the ship number %d.\n\n", i, i*i)
+	}
+	require.NoError(t, os.WriteFile(filepath.Join(folder, "ledger.txt"), []byte(text.String()), 0o600))
+	return folder
+}
+
+func TestBenchIngest(t *testing.T) {
+	if testing.Short() {
+		t.Skip("a benchmark takes its time")
+	}
+	dir, err := pulled()
+	if err != nil {
+		unavailable(t, "the model "+modelName, err)
+	}
+	t.Setenv("SLUICE_CACHE", t.TempDir())
+	path := filepath.Join(t.TempDir(), "figures.json")
+	r := sluice(t, "bench", "ingest", benchTexts(t), "--documents", "10", "--streams", "3", "--rounds", "2", "--model", dir, "--json", path)
+	require.Zero(t, r.code, "%s", r)
+	f := readFigures(t, path)
+	for _, name := range []string{"documents_per_s", "pages_per_s", "mb_per_s", "cpu_ms", "ack.p50_ms", "ack.max_ms"} {
+		require.Positive(t, f["new."+name], name)
+		require.Positive(t, f["known."+name], name)
+	}
+	require.Greater(t, f["new.cpu_ms"], f["known.cpu_ms"], "the second time nothing is embedded")
+}
+
 // Searches, a writer and revocations meet one daemon, whose data stays for the
 // next run.
 func TestBenchHybrid(t *testing.T) {
@@ -113,12 +145,7 @@ func TestBenchHybrid(t *testing.T) {
 		unavailable(t, "the model "+modelName, err)
 	}
 	t.Setenv("SLUICE_CACHE", t.TempDir())
-	texts, path := t.TempDir(), filepath.Join(t.TempDir(), "figures.json")
-	var text strings.Builder
-	for i := range 100 {
-		fmt.Fprintf(&text, "Entry %d of the harbour's ledger tells of tide, wind and the ship number %d.\n\n", i, i*i)
-	}
-	require.NoError(t, os.WriteFile(filepath.Join(texts, "ledger.txt"), []byte(text.String()), 0o600))
+	texts, path := benchTexts(t), filepath.Join(t.TempDir(), "figures.json")
 	run := func() result {
 		return sluice(t, "bench", "hybrid", texts, "--passages", "100", "--filter", "100", "--rate", "20", "--rounds", "1", "--turn", "300ms",
 			"--model", dir, "--json", path)
