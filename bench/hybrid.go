@@ -14,7 +14,6 @@ import (
 	"sluice/bench/load"
 	"sluice/client"
 	"sluice/index/text"
-	"sluice/kernels/simd"
 )
 
 const (
@@ -104,9 +103,8 @@ func Hybrid(ctx context.Context, o HybridOptions) (file figures.File, err error)
 		return file, err
 	}
 	defer func() { err = errors.Join(err, daemon.Stop()) }()
-	b := &hybridBench{HybridOptions: o, recorder: recorder{map[string]float64{}, o.Log}, daemon: daemon, passages: passages}
-	file.Commit, file.Environment, file.Figures = figures.Commit(ctx), figures.Local(simd.Best().Level), b.out
-	return file, b.run(ctx, analyzer)
+	b := &hybridBench{HybridOptions: o, recorder: newRecorder(ctx, o.Log), daemon: daemon, passages: passages}
+	return b.File, b.run(ctx, analyzer)
 }
 
 // hybridBench is one Hybrid.
@@ -151,7 +149,7 @@ func (b *hybridBench) searches(ctx context.Context, analyzer text.Analyzer) (Ser
 	count := int(2*b.Rate*(b.Turn+b.Warmup).Seconds()) + 1
 	var calls []Call
 	for _, q := range makeQueries(b.passages, count, analyzer) {
-		calls = append(calls, Call{token, client.SearchRequest{Query: q.text, K: hybridResults, Strategy: b.Strategy}})
+		calls = append(calls, Call{Token: token, Body: client.SearchRequest{Query: q.text, K: hybridResults, Strategy: b.Strategy}})
 	}
 	if err := b.see(ctx, token, calls[0].Body.(client.SearchRequest)); err != nil {
 		return Service{}, err
@@ -173,7 +171,7 @@ func (b *hybridBench) see(ctx context.Context, token string, r client.SearchRequ
 	if len(response.Results) < min(hybridResults, response.Counts.Visible) || len(response.Degraded) > 0 {
 		return fmt.Errorf("a search answers with %d results, degraded %v", len(response.Results), response.Degraded)
 	}
-	b.out["visible"] = float64(response.Counts.Visible)
+	b.Figures["visible"] = float64(response.Counts.Visible)
 	fmt.Fprintf(b.log, "%d documents, %d of them visible to whoever searches, by strategy %s\n", len(b.passages), response.Counts.Visible, response.Strategy)
 	return nil
 }
@@ -238,7 +236,7 @@ func (b *hybridBench) revoking(ctx context.Context, searches Service) error {
 	for _, name := range []string{"idle", "rate", "busy"} {
 		all := slices.Sorted(slices.Values(took[name]))
 		p50, p95 := milliseconds(all[len(all)/2]), milliseconds(all[len(all)*95/100])
-		b.out["revocation."+name+".p50_ms"], b.out["revocation."+name+".p95_ms"] = p50, p95
+		b.Figures["revocation."+name+".p50_ms"], b.Figures["revocation."+name+".p95_ms"] = p50, p95
 		fmt.Fprintf(b.log, "revocation.%-33s %8d revocations  p50 %.2f  p95 %.2f ms\n", name, len(all), p50, p95)
 	}
 	return nil

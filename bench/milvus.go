@@ -20,7 +20,6 @@ import (
 	"sluice/index"
 	"sluice/index/milvus"
 	"sluice/index/text"
-	"sluice/kernels/simd"
 )
 
 // MilvusOptions says what Milvus measures.
@@ -54,31 +53,31 @@ func Milvus(ctx context.Context, o MilvusOptions) (file figures.File, err error)
 		return file, err
 	}
 	defer func() { err = errors.Join(err, b.close(context.WithoutCancel(ctx))) }()
-	file.Commit, file.Environment, file.Figures = figures.Commit(ctx), figures.Local(simd.Best().Level), b.figures
+	file = b.File
 	for _, percent := range []int{1, 10, 50} {
 		if err := b.share(ctx, percent); err != nil {
 			return file, err
 		}
 	}
 	err = b.lists(ctx)
-	for _, name := range slices.Sorted(maps.Keys(b.figures)) {
-		fmt.Fprintf(o.Log, "%-32s %.4g\n", name, b.figures[name])
+	for _, name := range slices.Sorted(maps.Keys(b.Figures)) {
+		fmt.Fprintf(o.Log, "%-32s %.4g\n", name, b.Figures[name])
 	}
 	return file, err
 }
 
 type milvusBench struct {
 	MilvusOptions
+	recorder
 	vectors *Vectors
 	cluster *milvus.Cluster
 	options milvus.Options
 	index   *milvus.Index
 	bare    client.Client
-	figures map[string]float64
 }
 
 func (o MilvusOptions) open(ctx context.Context) (_ *milvusBench, err error) {
-	b := &milvusBench{MilvusOptions: o, figures: map[string]float64{}}
+	b := &milvusBench{MilvusOptions: o, recorder: newRecorder(ctx, o.Log)}
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, b.close(context.WithoutCancel(ctx)))
@@ -152,8 +151,8 @@ func (b *milvusBench) fill(ctx context.Context) (err error) {
 		return err
 	}
 	ours += time.Since(began)
-	b.figures["load.rows_per_s"], b.figures["bare.load.rows_per_s"] = float64(b.rows())/ours.Seconds(), float64(b.rows())/bare.Seconds()
-	b.figures["ratio.bulk_load"] = bare.Seconds() / ours.Seconds()
+	b.Figures["load.rows_per_s"], b.Figures["bare.load.rows_per_s"] = float64(b.rows())/ours.Seconds(), float64(b.rows())/bare.Seconds()
+	b.Figures["ratio.bulk_load"] = bare.Seconds() / ours.Seconds()
 	if err := milvus.Remove(ctx, []*milvus.Cluster{b.cluster}, b.twin()); err != nil {
 		return err
 	}
@@ -232,7 +231,7 @@ func (b *milvusBench) share(ctx context.Context, percent int) error {
 		ours = append(ours, time.Since(began).Seconds()*1e3)
 		for _, h := range hits {
 			if !set.Contains(h.Ordinal) {
-				b.figures["leaks"]++
+				b.Figures["leaks"]++
 			}
 		}
 		took, err := b.search(ctx, expression, query)
@@ -242,9 +241,9 @@ func (b *milvusBench) share(ctx context.Context, percent int) error {
 		bare = append(bare, took)
 	}
 	name := fmt.Sprintf("sel%d.", percent)
-	b.figures["leaks"] += 0
-	b.figures[name+"p50_ms"], b.figures["bare."+name+"p50_ms"] = middle(ours), middle(bare)
-	b.figures[name+"overhead_p50_ms"] = middle(ours) - middle(bare)
+	b.Figures["leaks"] += 0
+	b.Figures[name+"p50_ms"], b.Figures["bare."+name+"p50_ms"] = middle(ours), middle(bare)
+	b.Figures[name+"overhead_p50_ms"] = middle(ours) - middle(bare)
 	return nil
 }
 
@@ -289,7 +288,7 @@ func (b *milvusBench) lists(ctx context.Context) error {
 			*way.took = append(*way.took, took)
 		}
 	}
-	b.figures["ids.qps"], b.figures["class.qps"] = 1000/middle(byID), 1000/middle(byClass)
-	b.figures["ratio.class_to_id_list_qps"] = middle(byID) / middle(byClass)
+	b.Figures["ids.qps"], b.Figures["class.qps"] = 1000/middle(byID), 1000/middle(byClass)
+	b.Figures["ratio.class_to_id_list_qps"] = middle(byID) / middle(byClass)
 	return nil
 }

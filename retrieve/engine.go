@@ -109,6 +109,25 @@ type query struct {
 	loaded   map[uint32]*store.Content // by ordinal; nil: not to be shown
 	response Response
 	last     time.Time // when the last stage ended
+	took     parts
+}
+
+// parts are the stages that run side by side, within "legs".
+type parts struct {
+	model          gpu.Timing
+	dense, lexical time.Duration
+}
+
+// told appends what has run.
+func (p parts) told(stages []Stage) []Stage {
+	for _, s := range []Stage{
+		{"tokenize", p.model.Tokenize}, {"queue", p.model.Queue}, {"infer", p.model.Run}, {"dense", p.dense}, {"lexical", p.lexical},
+	} {
+		if s.Took > 0 {
+			stages = append(stages, s)
+		}
+	}
+	return stages
 }
 
 func (q *query) run(ctx context.Context) (Response, error) {
@@ -193,13 +212,16 @@ func (q *query) legs(ctx context.Context) ([]leg, error) {
 	}
 	if q.plan.LexicalDepth > 0 {
 		group.Go(guarded(func() (err error) {
+			began := q.engine.now()
 			lexical.hits, err = q.at.reader.Lexical(ctx, q.allowed, q.request.Query, q.plan.LexicalDepth)
+			q.took.lexical = q.engine.now().Sub(began)
 			return err
 		}))
 	}
 	if err := group.Wait(); err != nil {
 		return nil, err
 	}
+	q.response.Stages = q.took.told(q.response.Stages)
 	if lost {
 		q.degraded("dense_unavailable")
 	}

@@ -204,7 +204,7 @@ func (f *fake) Embed(ctx context.Context, r gpu.Request) ([]gpu.Embedding, error
 		all[i] = gpu.Embedding{Vector: []float32{float32(len(ids)), 4, 0}, Norm: 1, Tokens: len(ids)}
 	}
 	for i, t := range r.Texts {
-		all[i] = gpu.Embedding{Vector: []float32{float32(len(t)), -0.5, 1e-7}, Tokens: 3, Truncated: len(t) > 20}
+		all[i] = gpu.Embedding{Vector: []float32{float32(len(t)), -0.5, 1e-7}, Tokens: 3, Truncated: len(t) > 20, Timing: gpu.Timing{Tokenize: 1e6, Queue: 2e6, Run: time.Duration(len(t)) * 1e6}}
 	}
 	return all, nil
 }

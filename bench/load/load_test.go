@@ -152,20 +152,20 @@ func TestContext(t *testing.T) {
 // over the rate.
 func TestArrivals(t *testing.T) {
 	start := time.Now().Add(-time.Hour)
-	a, again := newArrivals(start, start, 1000, 7), newArrivals(start, start, 1000, 7)
+	a, again := newArrivals(start, start, poisson(1000, 7), pause), newArrivals(start, start, poisson(1000, 7), pause)
 	const n = 100_000
 	gaps := make([]float64, n)
-	before, _ := a.take(t.Context())
+	before := a.take(t.Context()).due
 	require.Equal(t, start, before)
 	again.take(t.Context())
 	var sum, squares float64
 	for i := range gaps {
-		due, waited := a.take(t.Context())
-		require.False(t, waited)
-		same, _ := again.take(t.Context())
-		require.Equal(t, due, same, "one seed, one schedule")
-		gaps[i] = due.Sub(before).Seconds()
-		sum, squares, before = sum+gaps[i], squares+gaps[i]*gaps[i], due
+		now := a.take(t.Context())
+		require.False(t, now.waited)
+		require.Equal(t, i+1, now.number)
+		require.Equal(t, now, again.take(t.Context()), "one seed, one schedule")
+		gaps[i] = now.due.Sub(before).Seconds()
+		sum, squares, before = sum+gaps[i], squares+gaps[i]*gaps[i], now.due
 	}
 	mean := sum / n
 	require.InEpsilon(t, .001, mean, .02)
@@ -174,15 +174,13 @@ func TestArrivals(t *testing.T) {
 
 // An arrival is never early, and the wait for it is reported.
 func TestArrivalsWait(t *testing.T) {
-	a := newArrivals(time.Now().Add(20*time.Millisecond), time.Now().Add(time.Hour), 1000, 1)
+	a := newArrivals(time.Now().Add(20*time.Millisecond), time.Now().Add(time.Hour), poisson(1000, 1), pause)
 	for range 50 {
-		due, waited := a.take(t.Context())
+		due := a.take(t.Context()).due
 		require.False(t, time.Now().Before(due))
-		_ = waited
 	}
-	a = newArrivals(time.Now().Add(20*time.Millisecond), time.Now().Add(time.Hour), 1000, 1)
-	_, waited := a.take(t.Context())
-	require.True(t, waited)
+	a = newArrivals(time.Now().Add(20*time.Millisecond), time.Now().Add(time.Hour), poisson(1000, 1), pause)
+	require.True(t, a.take(t.Context()).waited)
 }
 
 func TestHistogram(t *testing.T) {
@@ -203,6 +201,12 @@ func TestHistogram(t *testing.T) {
 		require.InEpsilon(t, all[int(math.Ceil(q*float64(len(all))))-1], a.Quantile(q), .002, q)
 	}
 	require.InEpsilon(t, all[len(all)-1], a.Max(), .002)
+	read, err := ParseHistogram(a.String())
+	require.NoError(t, err)
+	require.Equal(t, a.Count(), read.Count())
+	require.Equal(t, a.Quantile(.95), read.Quantile(.95))
+	_, err = ParseHistogram("none")
+	require.Error(t, err)
 	a.Record(time.Hour)
 	require.InEpsilon(t, longest, a.Max(), .002)
 }
@@ -264,7 +268,8 @@ func nullServer(tb testing.TB) net.Listener {
 // A request allocates nothing, on either side.
 func TestARequestAllocatesNothing(t *testing.T) {
 	o := optionsFor(t, nullServer(t), "a")
-	c := newConn(o.Address, o.Timeout)
+	require.NoError(t, o.setDefaults())
+	c := newConn(o.dial, o.Timeout)
 	defer c.Close()
 	h := NewHistogram()
 	allocations := testing.AllocsPerRun(500, func() {

@@ -8,25 +8,35 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"sync"
 	"time"
 )
 
 // Options say what Run sends.
 type Options struct {
-	Address     string        // host:port
-	Requests    []Request     // sent in turn
-	Connections int           // a connection has one request under way at most (default 1)
-	Rate        float64       // requests a second, Poisson; 0: a closed loop
-	Seed        uint64        // of the arrivals
-	Warmup      time.Duration // sent, not counted
-	Duration    time.Duration // counted (default 1 s)
-	Timeout     time.Duration // of a request (default 1 min)
+	Address     string          // host:port
+	Requests    []Request       // sent in turn
+	Connections int             // a connection has one request under way at most (default 1)
+	Rate        float64         // requests a second, Poisson; 0: a closed loop
+	Seed        uint64          // of the arrivals
+	Times       []time.Duration // ascending: an open loop of each request once, at its time; without Rate, Warmup and Duration
+	Warmup      time.Duration   // sent, not counted
+	Duration    time.Duration   // counted (default 1 s)
+	Timeout     time.Duration   // of a request (default 1 min)
+
+	dial  dialer              // tests: not to Address
+	sleep func(time.Duration) // tests: by another clock
 }
+
+type dialer func(ctx context.Context) (net.Conn, error)
 
 func (o *Options) setDefaults() error {
 	if len(o.Requests) == 0 {
 		return errors.New("there are no requests to send")
+	}
+	if o.Times != nil && len(o.Times) != len(o.Requests) {
+		return fmt.Errorf("%d times are given for %d requests", len(o.Times), len(o.Requests))
 	}
 	o.Connections = max(o.Connections, 1)
 	if o.Duration <= 0 {
@@ -34,6 +44,17 @@ func (o *Options) setDefaults() error {
 	}
 	if o.Timeout <= 0 {
 		o.Timeout = time.Minute
+	}
+	if o.Times != nil {
+		o.Warmup, o.Duration = 0, o.Times[len(o.Times)-1]-o.Times[0]+1
+	}
+	if o.dial == nil {
+		o.dial = func(ctx context.Context) (net.Conn, error) {
+			return (&net.Dialer{Timeout: o.Timeout}).DialContext(ctx, "tcp", o.Address)
+		}
+	}
+	if o.sleep == nil {
+		o.sleep = pause
 	}
 	return nil
 }
@@ -46,6 +67,9 @@ type Result struct {
 	Failures int           // requests without an answer, or with another than 200
 	Failure  error         // one of them
 	Elapsed  time.Duration // from the first counted request to the last answer
+	Stages   *Stages       // what the server says that its answers' parts took
+	Width    time.Duration // of a stretch
+	Series   []Stretch     // answered requests by when they were due
 }
 
 // Rate is answered requests a second.
@@ -57,15 +81,13 @@ func Run(ctx context.Context, o Options) (Result, error) {
 	if err := o.setDefaults(); err != nil {
 		return Result{}, err
 	}
-	begin := time.Now().Add(o.Warmup)
-	pace := closedLoop
-	if o.Rate > 0 {
-		pace = newArrivals(time.Now(), begin.Add(o.Duration), o.Rate, o.Seed).take
-	}
+	start := time.Now()
+	begin := start.Add(o.Warmup)
+	pace, stages := o.pace(start, begin.Add(o.Duration)), newStages()
 	workers := make([]*worker, o.Connections)
 	var running sync.WaitGroup
 	for i := range workers {
-		w := newWorker(&o, i, begin, pace)
+		w := newWorker(&o, begin, pace(i), stages)
 		workers[i] = w
 		running.Go(func() { w.work(ctx) })
 	}
@@ -73,16 +95,33 @@ func Run(ctx context.Context, o Options) (Result, error) {
 	if err := ctx.Err(); err != nil {
 		return Result{}, fmt.Errorf("the load was cut short: %w", err)
 	}
-	return merge(workers, begin), nil
+	r := merge(workers, begin)
+	r.Stages = stages
+	return r, nil
 }
 
-// closedLoop has a request due when a connection is free.
-func closedLoop(context.Context) (due time.Time, waited bool) { return time.Now(), false }
+// pace returns that of each worker.
+func (o *Options) pace(start, end time.Time) func(worker int) pace {
+	var gap func(int) time.Duration
+	switch {
+	case o.Times != nil:
+		gap = recorded(o.Times)
+	case o.Rate > 0:
+		gap = poisson(o.Rate, o.Seed)
+	default:
+		return func(worker int) pace { return closedLoop(worker, o.Connections) }
+	}
+	all := newArrivals(start, end, gap, o.sleep)
+	return func(int) pace { return all.take }
+}
 
 func merge(workers []*worker, begin time.Time) Result {
 	r := Result{Latency: NewHistogram(), Late: NewHistogram()}
-	last := begin
-	for _, w := range workers {
+	last, all := begin, workers[0].series
+	for i, w := range workers {
+		if i > 0 {
+			all.merge(w.series)
+		}
 		r.Latency.Merge(w.latency)
 		r.Late.Merge(w.late)
 		r.Sent += w.sent
@@ -94,6 +133,6 @@ func merge(workers []*worker, begin time.Time) Result {
 			last = w.last
 		}
 	}
-	r.Elapsed = last.Sub(begin)
+	r.Elapsed, r.Width, r.Series = last.Sub(begin), all.width, all.parts
 	return r
 }
