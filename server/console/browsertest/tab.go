@@ -1,0 +1,140 @@
+package browsertest
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/url"
+	"os"
+	"path/filepath"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/chromedp/cdproto/log"
+	"github.com/chromedp/cdproto/network"
+	"github.com/chromedp/cdproto/runtime"
+	"github.com/chromedp/chromedp"
+)
+
+// patience bounds each step: what takes longer has failed.
+const patience = 20 * time.Second
+
+// Tab is one page in a browser of its own.
+type Tab struct {
+	t   testing.TB
+	ctx context.Context
+	dir string
+
+	mu       sync.Mutex
+	faults   []string
+	requests []string
+}
+
+// Open starts a browser, which ends with the test.
+func Open(t testing.TB) *Tab {
+	t.Helper()
+	tab := &Tab{t: t, dir: installed(t)}
+	ctx, end := allocator(context.Background(), tab.dir)
+	t.Cleanup(end)
+	tab.ctx, end = chromedp.NewContext(ctx, chromedp.WithListener(tab.listen))
+	t.Cleanup(end)
+	tab.check(chromedp.Do(tab.ctx)) // the browser lives as long as the context of the first call
+	return tab
+}
+
+// Do runs steps of chromedp.
+func (tab *Tab) Do(steps ...chromedp.Action[chromedp.Void]) {
+	tab.t.Helper()
+	ctx, cancel := context.WithTimeout(tab.ctx, patience)
+	defer cancel()
+	tab.check(chromedp.Do(ctx, steps...))
+}
+
+// Visit loads a page.
+func (tab *Tab) Visit(address string) {
+	tab.t.Helper()
+	tab.Do(chromedp.Navigate(address))
+}
+
+// Await waits until a JavaScript expression is true.
+func (tab *Tab) Await(expression string) {
+	tab.t.Helper()
+	Evaluate[bool](tab, `new Promise(done => {
+		const look = () => (`+expression+`) ? done(true) : setTimeout(look, 10);
+		look();
+	})`)
+}
+
+// Evaluate returns the value of a JavaScript expression, awaited if a promise.
+func Evaluate[T any](tab *Tab, expression string) T {
+	tab.t.Helper()
+	ctx, cancel := context.WithTimeout(tab.ctx, patience)
+	defer cancel()
+	value, err := chromedp.Run(ctx, chromedp.Evaluate[T](expression, chromedp.EvalAwaitPromise))
+	if err != nil {
+		tab.t.Fatalf("evaluating %s: %v\nin the page: %v", expression, err, tab.Faults())
+	}
+	return value
+}
+
+// Violation is a rule of axe that a page breaks.
+type Violation struct {
+	Rule  string   `json:"id"`
+	Help  string   `json:"help"`
+	Nodes []string `json:"nodes"` // their HTML
+}
+
+// Axe returns what axe finds wrong with the page as it stands.
+func (tab *Tab) Axe() []Violation {
+	tab.t.Helper()
+	script, err := os.ReadFile(filepath.Join(tab.dir, "node_modules", "axe-core", "axe.min.js"))
+	tab.check(err)
+	Evaluate[bool](tab, string(script)+"; true")
+	return Evaluate[[]Violation](tab, `axe.run().then(found => found.violations.map(v => (
+		{id: v.id, help: v.help, nodes: v.nodes.map(n => n.html)})))`)
+}
+
+// Faults are the exceptions of the page's scripts, and what the browser logged
+// as an error, such as a breach of the page's Content-Security-Policy.
+func (tab *Tab) Faults() []string {
+	tab.mu.Lock()
+	defer tab.mu.Unlock()
+	return append([]string{}, tab.faults...)
+}
+
+// Requests are the addresses asked for so far, without data: addresses.
+func (tab *Tab) Requests() []string {
+	tab.mu.Lock()
+	defer tab.mu.Unlock()
+	return append([]string{}, tab.requests...)
+}
+
+func (tab *Tab) listen(event any) {
+	tab.mu.Lock()
+	defer tab.mu.Unlock()
+	switch e := event.(type) {
+	case *runtime.EventExceptionThrown:
+		tab.faults = append(tab.faults, text(e.ExceptionDetails))
+	case *log.EventEntryAdded:
+		if e.Entry.Level == log.EntryLevelError {
+			tab.faults = append(tab.faults, fmt.Sprintf("%s: %s %s", e.Entry.Source, e.Entry.Text, e.Entry.URL))
+		}
+	case *network.EventRequestWillBeSent:
+		if u, err := url.Parse(e.Request.URL); err != nil || u.Scheme != "data" {
+			tab.requests = append(tab.requests, e.Request.URL)
+		}
+	}
+}
+
+func text(details *runtime.ExceptionDetails) string {
+	b, _ := json.Marshal(details) // it was decoded from JSON
+	return string(b)
+}
+
+func (tab *Tab) check(err error) {
+	tab.t.Helper()
+	if err != nil {
+		tab.t.Fatalf("%v\nin the page: %v", err, tab.Faults())
+	}
+}
