@@ -41,7 +41,7 @@ $(MILVUS)/installed: index/milvus/milvustest/requirements.txt
 
 browser: $(BROWSER)/installed ## A headless Chromium and axe, for the tests of pages (needs npm)
 
-$(BROWSER)/installed: server/console/browsertest/package-lock.json
+$(BROWSER)/installed: $(addprefix server/console/browsertest/,install.sh package-lock.json fonts.conf)
 	@server/console/browsertest/install.sh $(BROWSER)
 
 test: build ## Every test, unit and integration, then the race detector (many minutes)

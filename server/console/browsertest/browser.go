@@ -50,7 +50,7 @@ func allocator(ctx context.Context, dir string) (context.Context, context.Cancel
 		chromedp.Flag("host-resolver-rules", "MAP * ~NOTFOUND, EXCLUDE 127.0.0.1"),
 		chromedp.ModifyCmdFunc(func(c *exec.Cmd) {
 			c.Env = append(os.Environ(),
-				"FONTCONFIG_PATH="+filepath.Join(chromium, "fonts"),
+				"FONTCONFIG_FILE="+filepath.Join(dir, "fonts.conf"),
 				"LD_LIBRARY_PATH="+filepath.Join(chromium, "al2023", "lib"),
 			)
 		}),

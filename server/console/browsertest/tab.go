@@ -11,6 +11,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/chromedp/cdproto/cdp"
+	"github.com/chromedp/cdproto/emulation"
 	"github.com/chromedp/cdproto/log"
 	"github.com/chromedp/cdproto/network"
 	"github.com/chromedp/cdproto/runtime"
@@ -73,9 +75,40 @@ func Evaluate[T any](tab *Tab, expression string) T {
 	defer cancel()
 	value, err := chromedp.Run(ctx, chromedp.Evaluate[T](expression, chromedp.EvalAwaitPromise))
 	if err != nil {
-		tab.t.Fatalf("evaluating %s: %v\nin the page: %v", expression, err, tab.Faults())
+		tab.t.Fatalf("evaluating %s: %v%s", expression, err, tab.state())
 	}
 	return value
+}
+
+// Show sets the size of the window, and whether the visitor wants dark colours.
+func (tab *Tab) Show(width, height int64, dark bool) {
+	tab.t.Helper()
+	scheme := "light"
+	if dark {
+		scheme = "dark"
+	}
+	tab.Do(chromedp.EmulateViewport(width, height), chromedp.Func(func(ctx context.Context, target *chromedp.Target) error {
+		_, err := cdp.Call(ctx, target, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{
+			Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: scheme}},
+		})
+		return err
+	}))
+}
+
+// Press presses keys, as kb names them, on whatever has the focus.
+func (tab *Tab) Press(keys string) {
+	tab.t.Helper()
+	tab.Do(chromedp.KeyEvent(keys))
+}
+
+// Picture is a PNG of the window.
+func (tab *Tab) Picture() []byte {
+	tab.t.Helper()
+	ctx, cancel := context.WithTimeout(tab.ctx, patience)
+	defer cancel()
+	picture, err := chromedp.Run(ctx, chromedp.CaptureScreenshot())
+	tab.check(err)
+	return picture
 }
 
 // Violation is a rule of axe that a page breaks.
@@ -135,6 +168,17 @@ func text(details *runtime.ExceptionDetails) string {
 func (tab *Tab) check(err error) {
 	tab.t.Helper()
 	if err != nil {
-		tab.t.Fatalf("%v\nin the page: %v", err, tab.Faults())
+		tab.t.Fatalf("%v%s", err, tab.state())
 	}
+}
+
+// state tells of the page to whoever has to find out what went wrong.
+func (tab *Tab) state() string {
+	ctx, cancel := context.WithTimeout(tab.ctx, patience)
+	defer cancel()
+	says, err := chromedp.Run(ctx, chromedp.Evaluate[string]("document.body.innerText"))
+	if err != nil {
+		says = err.Error()
+	}
+	return fmt.Sprintf("\nfaults: %q\nthe page says: %s", tab.Faults(), says)
 }

@@ -34,8 +34,9 @@ func TestATabTellsWhatIsWrong(t *testing.T) {
 	t.Cleanup(server.Close)
 	tab.Visit(server.URL)
 	tab.Await(`document.title === "later"`)
-	require.Equal(t, "A page", browsertest.Evaluate[string](tab, `document.querySelector("h1").textContent`))
+	require.Equal(t, "A page", browsertest.Evaluate[string](tab, `document.querySelector("h1").innerText`))
 
+	require.NotZero(t, browsertest.Evaluate[int](tab, `document.querySelector("h1").offsetWidth`))
 	violations := tab.Axe()
 	require.Len(t, violations, 1, "%v", violations)
 	require.Equal(t, "image-alt", violations[0].Rule)
