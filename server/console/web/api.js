@@ -18,9 +18,10 @@ export const collection = (name, ...more) => path("v1", "collections", name, ...
 // header is JSON in ASCII, as a header must be.
 const header = (value) => JSON.stringify(value).replace(/[^ -~]/g, (c) => `\\u${c.charCodeAt(0).toString(16).padStart(4, "0")}`);
 
-async function send(method, target, { body, eyes, signal } = {}) {
+async function send(method, target, { body, eyes, accept, signal } = {}) {
   const headers = session.headers();
   if (body !== undefined) headers["Content-Type"] = "application/json";
+  if (accept) headers.Accept = accept;
   if (eyes && session.eyes) headers["X-Sluice-As"] = header(session.eyes);
   let response;
   try {
@@ -57,24 +58,16 @@ function timings(text) {
 
 export const text = async (target, signal) => (await send("GET", target, { signal })).text();
 
-// events yields [name, data] of a stream of server-sent events. EventSource
-// would need the token in the URL.
+// events yields the data of a stream of server-sent events. EventSource would
+// need the token in the URL.
 export async function* events(method, target, options) {
-  const response = await send(method, target, options);
+  const response = await send(method, target, { ...options, accept: "text/event-stream" });
   let rest = "";
   for await (const part of response.body.pipeThrough(new TextDecoderStream())) {
     const blocks = (rest + part).split("\n\n");
     rest = blocks.pop();
-    for (const block of blocks) yield eventOf(block);
+    for (const line of blocks.flatMap((block) => block.split("\n"))) {
+      if (line.startsWith("data: ")) yield JSON.parse(line.slice(6));
+    }
   }
-}
-
-function eventOf(block) {
-  let name = "message";
-  const data = [];
-  for (const line of block.split("\n")) {
-    if (line.startsWith("event: ")) name = line.slice(7);
-    if (line.startsWith("data: ")) data.push(line.slice(6));
-  }
-  return [name, data.length ? JSON.parse(data.join("\n")) : null];
 }

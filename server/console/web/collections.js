@@ -47,7 +47,7 @@ async function generations(name, signal) {
   const error = h("div");
   const render = (state) => fill(list, state.generations.map((g) => generation(g, act)), progress(state));
   const follow = async () => {
-    for await (const [, state] of events("GET", collection(name, "reindex", "events"), { signal })) render(state);
+    for await (const state of events("GET", collection(name, "reindex", "events"), { signal })) render(state);
   };
   const watch = () => follow().catch((e) => e.name !== "AbortError" && fill(error, failure(e)));
   const act = async (action, body = {}) => {

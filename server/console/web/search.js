@@ -53,7 +53,7 @@ async function run(results, signal, answered) {
     [last.response, last.timings] = await call("POST", collection(last.collection, "search"), { body: requestOf(last), eyes: true, signal, timed: true });
     fill(results, shown(last.response, last.timings));
     say(`${plural(last.response.results.length, "passage")} found`);
-    if (answered) results.prepend(await answerTo(last, results, signal));
+    if (answered) await answerTo(last, results, signal);
   } catch (error) {
     if (error.name !== "AbortError") fill(results, failure(error));
   }
