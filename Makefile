@@ -1,10 +1,11 @@
 # Two commands do everything on a fresh machine: `make run` and `make test`.
-.PHONY: release release-check run test cuda-test cuda-check gpu clients postgres milvus peers bench bench-peers lint build clean help vulncheck cross gorgonia-cuda
+.PHONY: release release-check run test cuda-test cuda-check gpu clients postgres milvus browser peers bench bench-peers lint build clean help vulncheck cross gorgonia-cuda
 
 GO    ?= go
 CACHE ?= $(if $(SLUICE_CACHE),$(SLUICE_CACHE),$(HOME)/.cache/sluice)
 CLIENTS := $(CACHE)/clients
 MILVUS := $(CACHE)/milvus
+BROWSER := $(CACHE)/browser
 # A folder of texts, to make passages and vectors of.
 TEXTS ?= ../shared/data
 MODEL := all-minilm-l6-v2
@@ -38,11 +39,17 @@ $(MILVUS)/installed: index/milvus/milvustest/requirements.txt
 	$(MILVUS)/bin/pip install --quiet --disable-pip-version-check -r $<
 	touch $@
 
+browser: $(BROWSER)/installed ## A headless Chromium and axe, for the tests of pages (needs npm)
+
+$(BROWSER)/installed: $(addprefix server/console/browsertest/,install.sh package-lock.json fonts.conf)
+	@server/console/browsertest/install.sh $(BROWSER)
+
 test: build ## Every test, unit and integration, then the race detector (many minutes)
 	bin/sluice model pull $(MODEL) >/dev/null
 	@$(MAKE) --no-print-directory clients || echo "without Python the published clients are not tested" >&2
 	@$(MAKE) --no-print-directory postgres || echo "without PostgreSQL store/postgres is not tested" >&2
 	@$(MAKE) --no-print-directory milvus || echo "without Python the index on Milvus is not tested" >&2
+	@$(MAKE) --no-print-directory browser || echo "without npm the console is not tested in a browser" >&2
 	$(GO) test -timeout 20m ./...
 	$(GO) test -race -short -timeout 20m $(RACED)
 	@$(MAKE) --no-print-directory cuda-test

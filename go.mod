@@ -12,6 +12,8 @@ require (
 	github.com/blevesearch/bleve/v2 v2.6.3
 	github.com/cedar-policy/cedar-go v1.9.0
 	github.com/chewxy/hm v1.0.0
+	github.com/chromedp/cdproto v0.160.1
+	github.com/chromedp/chromedp v0.23.1
 	github.com/cockroachdb/datadriven v1.0.3
 	github.com/cockroachdb/pebble/v2 v2.1.7
 	github.com/compose-spec/compose-go/v2 v2.16.2

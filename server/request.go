@@ -38,9 +38,10 @@ type request struct {
 	vars    variables
 	who     identity.Identity
 	tenant  *tenant
-	slot    bool // holds one of the admitted requests' slots
-	taken   int  // bytes of the budget
-	streams bool // finish is called by the stream, not when the handler returns
+	eyes    *filter.Principal // through whose the caller looks; nil: their own
+	slot    bool              // holds one of the admitted requests' slots
+	taken   int               // bytes of the budget
+	streams bool              // finish is called by the stream, not when the handler returns
 }
 
 // handle is the fasthttp handler.
@@ -78,6 +79,9 @@ func (q *request) run() (err error) {
 		return err
 	}
 	q.ctx, q.cancel = context.WithTimeout(q.s.base, q.s.limits.RequestTimeout)
+	if q.eyes != nil {
+		return q.look()
+	}
 	return q.route.serve(q.s, q)
 }
 
@@ -169,7 +173,7 @@ func (q *request) authorize() error {
 	if q.route.role == identity.None || q.who.Role < q.route.role {
 		return failf(fasthttp.StatusForbidden, "your role does not allow this")
 	}
-	return nil
+	return q.openEyes()
 }
 
 func (q *request) credentials() (identity.Credentials, error) {
@@ -183,7 +187,13 @@ func (q *request) credentials() (identity.Credentials, error) {
 	}, nil
 }
 
-func (q *request) principal() filter.Principal { return q.who.Principal }
+// principal is whose right to read counts.
+func (q *request) principal() filter.Principal {
+	if q.eyes != nil {
+		return *q.eyes
+	}
+	return q.who.Principal
+}
 
 // collection returns the path's collection name.
 func (q *request) collection() (string, error) {

@@ -349,6 +349,7 @@ func (d *daemon) openServer(ctx context.Context) error {
 	}
 	d.server = server.New(server.Options{
 		Backend: &backend{
+			store:      d.store,
 			engine:     d.engine,
 			writer:     d.writer,
 			reindexer:  d.reindexer,
