@@ -18,6 +18,7 @@ import pytest
 
 from sluice import AsyncClient, Client, CollectionSettings, Document, OwnVectors
 
+PROGRAM = os.environ.get("SLUICE_BIN", str(Path(__file__).parents[3] / "bin" / "sluice"))
 PATIENCE = 120.0  # for what takes a second on a machine that is not busy
 
 # Name: groups, roles.
@@ -70,7 +71,7 @@ class Daemon:
         file.write_text(json.dumps(self.settings))  # which is YAML
         self.log = self.directory / "log"
         with self.log.open("w") as log:
-            self.process = subprocess.Popen([os.environ["SLUICE_BIN"], "serve", "--config", str(file)], stderr=log)
+            self.process = subprocess.Popen([PROGRAM, "serve", "--config", str(file)], stderr=log)
         text = self._wait_for("msg=listening url=")
         self.url = re.findall(r"msg=listening url=(\S+)", text)[0]
         self.admin_url = re.findall(r'msg="listening for administrators" url=(\S+)', text)[0]
@@ -95,6 +96,12 @@ class Daemon:
         """End it as an operator does."""
         self.process.terminate()
         assert self.process.wait(PATIENCE) == 0, self.log.read_text()
+
+    def __enter__(self) -> Daemon:
+        return self.start()
+
+    def __exit__(self, kind: object, *_: object) -> None:
+        self.kill() if kind else self.stop()
 
     def client(self, name: str, **options: Any) -> Client:
         return Client(self.url, token=self.keys[name], **options)
@@ -128,13 +135,12 @@ def _whole(answer: Any) -> Any:
 
 @pytest.fixture(scope="session")
 def daemon(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Daemon]:
-    one = Daemon(tmp_path_factory.mktemp("daemon")).start()
-    with one.client("root") as root:
-        root.create_collection("handbook")
-        root.create_collection("vectors", CollectionSettings(own_vectors=OwnVectors(dimensions=2)))
-        assert [r.status for r in root.ingest("handbook", HANDBOOK)] == ["created"] * 3
-    yield one
-    one.stop()
+    with Daemon(tmp_path_factory.mktemp("daemon")) as one:
+        with one.client("root") as root:
+            root.create_collection("handbook")
+            root.create_collection("vectors", CollectionSettings(own_vectors=OwnVectors(dimensions=2)))
+            assert [r.status for r in root.ingest("handbook", HANDBOOK)] == ["created"] * 3
+        yield one
 
 
 @pytest.fixture(params=["sync", "async"])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import socket
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -18,13 +18,19 @@ from sluice.wire import OwnVectors
 Kind = type[Client] | type[AsyncClient]
 
 
+@pytest.fixture
+def own_daemon(tmp_path: Path) -> Iterator[Daemon]:
+    """A daemon that works on one request at a time, for one test alone."""
+    with Daemon(tmp_path, limits={"concurrent_requests": 1}) as daemon:
+        with daemon.client("root") as client:
+            client.create_collection("c", CollectionSettings(own_vectors=OwnVectors(dimensions=2)))
+        yield daemon
+
+
 @pytest.mark.parametrize("kind", [Client, AsyncClient])
-async def test_an_overloaded_daemon(kind: Kind, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    daemon = Daemon(tmp_path, limits={"concurrent_requests": 1}).start()
-    with daemon.client("root") as client:
-        client.create_collection("c", CollectionSettings(own_vectors=OwnVectors(dimensions=2)))
-    holder = _hold_the_only_slot(daemon)
-    impatient = Either(kind(daemon.url, token=daemon.keys["root"], retries=0))
+async def test_an_overloaded_daemon(kind: Kind, own_daemon: Daemon, monkeypatch: pytest.MonkeyPatch) -> None:
+    holder = _hold_the_only_slot(own_daemon)
+    impatient = Either(kind(own_daemon.url, token=own_daemon.keys["root"], retries=0))
     with pytest.raises(OverloadedError, match="send it again later") as caught:
         await impatient("generations", "c")
     assert caught.value.retry_after == 1
@@ -37,13 +43,12 @@ async def test_an_overloaded_daemon(kind: Kind, tmp_path: Path, monkeypatch: pyt
         return 0.05
 
     monkeypatch.setattr("sluice.client.pause", pause)
-    patient = Either(kind(daemon.url, token=daemon.keys["root"], retries=1000))
+    patient = Either(kind(own_daemon.url, token=own_daemon.keys["root"], retries=1000))
     assert len((await patient("generations", "c")).generations) == 1
     assert waits
     assert all(isinstance(error, OverloadedError) for error in waits)
-    for one in (impatient, patient):
-        await one("close" if kind is Client else "aclose")
-    daemon.stop()
+    await impatient("close" if kind is Client else "aclose")
+    await patient("close" if kind is Client else "aclose")
 
 
 def _hold_the_only_slot(daemon: Daemon) -> socket.socket:
@@ -60,24 +65,20 @@ def _hold_the_only_slot(daemon: Daemon) -> socket.socket:
 
 
 @pytest.mark.parametrize("kind", [Client, AsyncClient])
-async def test_a_daemon_that_goes_and_comes_back(kind: Kind, tmp_path: Path) -> None:
-    daemon = Daemon(tmp_path).start()
-    with daemon.client("root") as client:
-        client.create_collection("c", CollectionSettings(own_vectors=OwnVectors(dimensions=2)))
-    impatient = Either(kind(daemon.url, token=daemon.keys["root"], retries=0))
+async def test_a_daemon_that_goes_and_comes_back(kind: Kind, own_daemon: Daemon) -> None:
+    impatient = Either(kind(own_daemon.url, token=own_daemon.keys["root"], retries=0))
     await impatient("generations", "c")
-    daemon.kill()
+    own_daemon.kill()
     for call in (("generations", "c"), ("ingest", "c", [Document(key="k")]), ("watch_reindex", "c")):
         with pytest.raises(TransportError, match="no answer"):
             await impatient(*call)
 
-    patient = Either(kind(daemon.url, token=daemon.keys["root"], retries=30))
+    patient = Either(kind(own_daemon.url, token=own_daemon.keys["root"], retries=30))
     asked = asyncio.create_task(patient("collection", "c"))
-    await asyncio.to_thread(daemon.start)
+    await asyncio.to_thread(own_daemon.start)
     assert (await asked).name == "c"
-    for one in (impatient, patient):
-        await one("close" if kind is Client else "aclose")
-    daemon.stop()
+    await impatient("close" if kind is Client else "aclose")
+    await patient("close" if kind is Client else "aclose")
 
 
 @asynccontextmanager

@@ -242,10 +242,10 @@ class Principal(Message):
 
 
 class PolicyFiles(Message):
-    """A Cedar schema, and policies by file name."""
+    """Policies by file name, and a Cedar schema."""
 
-    schema: str
     files: Mapping[str, str]
+    schema: str = ""
 
 
 class AccessPreviewRequest(Message, kw_only=True):
