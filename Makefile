@@ -4,6 +4,7 @@
 GO    ?= go
 CACHE ?= $(if $(SLUICE_CACHE),$(SLUICE_CACHE),$(HOME)/.cache/sluice)
 CLIENTS := $(CACHE)/clients
+PYTHON_CLIENT := $(CACHE)/python-client
 MILVUS := $(CACHE)/milvus
 BROWSER := $(CACHE)/browser
 # A folder of texts, to make passages and vectors of.
@@ -22,11 +23,16 @@ build: ## bin/sluice
 	@mkdir -p bin
 	CGO_ENABLED=0 $(GO) build -trimpath -ldflags "-X main.commit=$(COMMIT)" -o bin/sluice ./cmd/sluice
 
-clients: $(CLIENTS)/installed ## Published Python clients of the APIs, for their tests
+clients: $(CLIENTS)/installed $(PYTHON_CLIENT)/installed ## Published Python clients of the APIs, and what tests our own
 
 $(CLIENTS)/installed: server/testdata/clients/requirements.txt
 	python3 -m venv $(CLIENTS)
 	$(CLIENTS)/bin/pip install --quiet --disable-pip-version-check -r $<
+	touch $@
+
+$(PYTHON_CLIENT)/installed: clients/python/requirements.txt
+	python3 -m venv $(PYTHON_CLIENT)
+	$(PYTHON_CLIENT)/bin/pip install --quiet --disable-pip-version-check -r $<
 	touch $@
 
 postgres: ## PostgreSQL's programs, for the tests of store/postgres
@@ -46,7 +52,7 @@ $(BROWSER)/installed: $(addprefix server/console/browsertest/,install.sh package
 
 test: build ## Every test, unit and integration, then the race detector (many minutes)
 	bin/sluice model pull $(MODEL) >/dev/null
-	@$(MAKE) --no-print-directory clients || echo "without Python the published clients are not tested" >&2
+	@$(MAKE) --no-print-directory clients || echo "without Python the clients are not tested" >&2
 	@$(MAKE) --no-print-directory postgres || echo "without PostgreSQL store/postgres is not tested" >&2
 	@$(MAKE) --no-print-directory milvus || echo "without Python the index on Milvus is not tested" >&2
 	@$(MAKE) --no-print-directory browser || echo "without npm the console is not tested in a browser" >&2

@@ -112,6 +112,9 @@ func suppositionOf(body client.AccessPreviewRequest) (s supposition, failed map[
 		s.lines = append(s.lines, i)
 	}
 	if body.Policies != nil {
+		if body.Policies.Files == nil { // not the empty set, by which nobody reads anything
+			return s, nil, badRequest("policies: files are missing")
+		}
 		s.Policies, err = filter.ParsePolicies(body.Policies.Schema, body.Policies.Files)
 	}
 	if err != nil {

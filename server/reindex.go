@@ -245,6 +245,9 @@ func (s *Server) putQueries(q *request) error {
 	if err := q.readJSON(&body); err != nil {
 		return err
 	}
+	if body.Queries == nil { // not the empty list, which removes them all
+		return badRequest("queries: a list is expected")
+	}
 	queries := make([]ingest.Query, len(body.Queries))
 	for i, one := range body.Queries {
 		p, _, err := q.named(one.Principal)

@@ -222,4 +222,12 @@ func TestQuerySet(t *testing.T) {
 	got, err := d.as("root").Queries(t.Context(), "c")
 	require.NoError(t, err)
 	require.Equal(t, set, got)
+
+	for _, body := range []string{`{}`, `{"queries":null}`} {
+		a := d.send("PUT", "/v1/collections/c/queries", body, "Authorization", bearer("root"))
+		require.Contains(t, requireProblem(t, 400, a), "queries")
+	}
+	require.Len(t, d.fake.reindexes.queries, 1, "what has no list removes nothing")
+	require.NoError(t, d.as("root").SetQueries(t.Context(), "c", client.QuerySet{Queries: []client.JudgedQuery{}}))
+	require.Empty(t, d.fake.reindexes.queries)
 }
