@@ -100,6 +100,9 @@ type found struct {
 // search returns up to n rows that match, best first. It sees all that was
 // inserted before.
 func (c *collection) search(ctx context.Context, e expression, vector []float32, n int) (hits []found, err error) {
+	if e.isNothing() {
+		return nil, nil
+	}
 	params, err := entity.NewIndexHNSWSearchParam(min(max(2*n, leastSearched), 2*mostResults))
 	if err != nil {
 		return nil, err
@@ -140,6 +143,9 @@ func hitsOf(results []client.SearchResult) ([]found, error) {
 // query returns the rows that match, with all fields but the vector. It sees
 // all that anybody wrote before.
 func (c *collection) query(ctx context.Context, e expression) (rows []stored, err error) {
+	if e.isNothing() {
+		return nil, nil
+	}
 	fields := []string{string(rowField), string(documentField), string(classField), string(epochField)}
 	err = c.read(ctx, func(ctx context.Context) error {
 		result, err := c.searching.Query(ctx, c.name, nil, e.String(), fields, client.WithSearchQueryConsistencyLevel(entity.ClStrong))
@@ -218,6 +224,9 @@ func (c *collection) addVectors(ctx context.Context, rows []uint32, vectors map[
 
 // count returns how many rows match.
 func (c *collection) count(ctx context.Context, e expression) (n int64, err error) {
+	if e.isNothing() {
+		return 0, nil
+	}
 	const counted = "count(*)"
 	err = c.read(ctx, func(ctx context.Context) error {
 		result, err := c.searching.Query(ctx, c.name, nil, e.String(), []string{counted}, client.WithSearchQueryConsistencyLevel(entity.ClStrong))
