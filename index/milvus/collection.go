@@ -14,7 +14,8 @@ import (
 const (
 	mostResults   = 16384    // what the server takes as limit of a search, and as size of a query's answer
 	callBytes     = 16 << 20 // of the rows that one call brings or asks for; the server takes 64 MiB
-	graphDegree   = 16       // HNSW: M
+	partitions    = 16
+	graphDegree   = 16 // HNSW: M
 	graphWidth    = 200
 	leastSearched = 64 // HNSW: ef
 )
@@ -55,9 +56,10 @@ func (c *collection) create(ctx context.Context) error {
 		WithField(number(rowField).WithIsPrimaryKey(true)).
 		WithField(number(documentField)).
 		WithField(number(classField)).
+		WithField(number(bucketField).WithIsPartitionKey(true)).
 		WithField(number(epochField)).
 		WithField(entity.NewField().WithName(string(vectorField)).WithDataType(entity.FieldTypeFloatVector).WithDim(int64(c.dims)))
-	err := c.searching.CreateCollection(ctx, schema, 1, client.WithConsistencyLevel(entity.ClSession))
+	err := c.searching.CreateCollection(ctx, schema, 1, client.WithPartitionNum(partitions), client.WithConsistencyLevel(entity.ClSession))
 	if err != nil {
 		return fmt.Errorf("creating the collection %s: %w", c.name, err)
 	}
@@ -265,14 +267,15 @@ func (c *collection) scan(ctx context.Context, from, to int64, visit func(stored
 
 // columns are rows on their way to the server.
 type columns struct {
-	rows, ordinals, classes, epochs []int64
-	vectors                         [][]float32
+	rows, ordinals, classes, buckets, epochs []int64
+	vectors                                  [][]float32
 }
 
 func (s *columns) add(r index.Row, ordinal uint32, class int64, epoch uint64) {
 	s.rows = append(s.rows, int64(r.Row))
 	s.ordinals = append(s.ordinals, int64(ordinal))
 	s.classes = append(s.classes, class)
+	s.buckets = append(s.buckets, bucketOf(class))
 	s.epochs = append(s.epochs, int64(epoch))
 	s.vectors = append(s.vectors, r.Vector)
 }
@@ -282,6 +285,7 @@ func (s *columns) slice(from, to int) []entity.Column {
 		entity.NewColumnInt64(string(rowField), s.rows[from:to]),
 		entity.NewColumnInt64(string(documentField), s.ordinals[from:to]),
 		entity.NewColumnInt64(string(classField), s.classes[from:to]),
+		entity.NewColumnInt64(string(bucketField), s.buckets[from:to]),
 		entity.NewColumnInt64(string(epochField), s.epochs[from:to]),
 		entity.NewColumnFloatVector(string(vectorField), len(s.vectors[from]), s.vectors[from:to]),
 	}

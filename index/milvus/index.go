@@ -109,15 +109,11 @@ func Open(ctx context.Context, clusters []*Cluster, options Options) (*Index, er
 	return ix, nil
 }
 
-// schemaVersion counts the ways in which collections were laid out. It is part of
-// their names, so that one of another layout is never taken for ours.
-const schemaVersion = 2
-
 // collections are those of an index. Of several clusters each has its own name
 // for its part, in case two are the same under two addresses.
 func collections(clusters []*Cluster, o Options) (all []*collection) {
 	for _, c := range clusters {
-		name := fmt.Sprintf("%s_v%d", o.Name, schemaVersion)
+		name := o.Name
 		if len(clusters) > 1 {
 			name = fmt.Sprintf("%s_%08x", name, crc32.ChecksumIEEE([]byte(c.address)))
 		}
