@@ -20,6 +20,7 @@ import (
 	"sluice/index"
 	"sluice/index/milvus"
 	"sluice/index/text"
+	"sluice/kernels/ref"
 )
 
 // MilvusOptions says what Milvus measures.
@@ -42,7 +43,7 @@ const (
 //
 // Figures: selp.p50_ms and bare.selp.p50_ms of searches that allow p percent of
 // the classes, bare with the same filter and k and nothing else; selp.overhead_p50_ms
-// their difference; leaks, hits that are not allowed; ids.qps and class.qps of
+// their difference, and selp.recall@10 and bare.selp.recall@10; leaks, hits that are not allowed; ids.qps and class.qps of
 // bare calls for the same 10,000 documents by a list and by their classes, and
 // ratio.class_to_id_list_qps; load.rows_per_s of filling the index, lexical leg
 // included, bare.load.rows_per_s of bare inserts of the same columns into a
@@ -182,7 +183,7 @@ func (b *milvusBench) collection(o milvus.Options) string {
 
 // part is a range of the rows, as a batch and as columns.
 func (b *milvusBench) part(from, to int) (batch index.Batch, columns []entity.Column) {
-	var rows, classes, epochs []int64
+	var rows, classes, epochs, buckets []int64
 	var vectors [][]float32
 	for i := from; i < to; i++ {
 		batch.Put = append(batch.Put, index.Document{
@@ -190,10 +191,11 @@ func (b *milvusBench) part(from, to int) (batch index.Batch, columns []entity.Co
 		})
 		rows, classes, epochs = append(rows, int64(i)), append(classes, int64(i%milvusClasses)), append(epochs, 0)
 		vectors = append(vectors, b.vector(i))
+		buckets = append(buckets, int64(i%milvusClasses%64))
 	}
 	return batch, []entity.Column{
 		entity.NewColumnInt64("row", rows), entity.NewColumnInt64("document", rows), entity.NewColumnInt64("class", classes),
-		entity.NewColumnInt64("epoch", epochs), entity.NewColumnFloatVector("vector", b.vectors.Dims, vectors),
+		entity.NewColumnInt64("bucket", buckets), entity.NewColumnInt64("epoch", epochs), entity.NewColumnFloatVector("vector", b.vectors.Dims, vectors),
 	}
 }
 
@@ -220,29 +222,36 @@ func (b *milvusBench) share(ctx context.Context, percent int) error {
 		return err
 	}
 	defer r.Close()
+	p := &point{vectors: b.vectors, dot: ref.Dot, sets: []filter.Set{set}, least: make([]float32, b.Queries)}
 	var ours, bare []float64
+	var found, bareFound [][]int
 	for i := range b.Queries {
 		query := b.vectors.query(i)
+		p.least[i] = p.exact(query, allowed)
 		began := time.Now()
 		hits, err := r.Dense(ctx, set, query, neighbours)
 		if err != nil {
 			return err
 		}
 		ours = append(ours, time.Since(began).Seconds()*1e3)
+		var rows []int
 		for _, h := range hits {
+			rows = append(rows, int(h.Row))
 			if !set.Contains(h.Ordinal) {
 				b.Figures["leaks"]++
 			}
 		}
-		took, err := b.search(ctx, expression, query)
+		bareRows, took, err := b.search(ctx, expression, query)
 		if err != nil {
 			return err
 		}
 		bare = append(bare, took)
+		found, bareFound = append(found, rows), append(bareFound, bareRows)
 	}
 	name := fmt.Sprintf("sel%d.", percent)
 	b.Figures["leaks"] += 0
 	b.Figures[name+"p50_ms"], b.Figures["bare."+name+"p50_ms"] = middle(ours), middle(bare)
+	b.Figures[name+"recall@10"], b.Figures["bare."+name+"recall@10"] = p.recall(found), p.recall(bareFound)
 	b.Figures[name+"overhead_p50_ms"] = middle(ours) - middle(bare)
 	return nil
 }
@@ -253,15 +262,26 @@ func middle(values []float64) float64 {
 }
 
 // search makes a bare call; it takes so many milliseconds.
-func (b *milvusBench) search(ctx context.Context, expression string, query []float32) (float64, error) {
+func (b *milvusBench) search(ctx context.Context, expression string, query []float32) (rows []int, ms float64, err error) {
 	params, err := entity.NewIndexHNSWSearchParam(64)
 	if err != nil {
-		return 0, err
+		return nil, 0, err
 	}
 	began := time.Now()
-	_, err = b.bare.Search(ctx, b.collection(b.options), nil, expression, nil, []entity.Vector{entity.FloatVector(query)}, "vector", entity.IP,
+	results, err := b.bare.Search(ctx, b.collection(b.options), nil, expression, nil, []entity.Vector{entity.FloatVector(query)}, "vector", entity.IP,
 		neighbours, params, client.WithSearchQueryConsistencyLevel(entity.ClSession))
-	return time.Since(began).Seconds() * 1e3, err
+	ms = time.Since(began).Seconds() * 1e3
+	if err != nil || len(results) != 1 {
+		return nil, ms, err
+	}
+	ids, ok := results[0].IDs.(*entity.ColumnInt64)
+	if !ok {
+		return nil, ms, fmt.Errorf("an answer with %T", results[0].IDs)
+	}
+	for _, id := range ids.Data() {
+		rows = append(rows, int(id))
+	}
+	return rows, ms, nil
 }
 
 // lists compares the classes of half the documents, up to 10,000, with a list of them.
@@ -281,7 +301,7 @@ func (b *milvusBench) lists(ctx context.Context) error {
 			expression string
 			took       *[]float64
 		}{{"document in [" + strings.Join(ids, ",") + "]", &byID}, {"class in [" + strings.Join(classes, ",") + "]", &byClass}} {
-			took, err := b.search(ctx, way.expression, b.vectors.query(i))
+			_, took, err := b.search(ctx, way.expression, b.vectors.query(i))
 			if err != nil {
 				return err
 			}

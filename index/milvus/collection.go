@@ -14,7 +14,8 @@ import (
 const (
 	mostResults   = 16384    // what the server takes as limit of a search, and as size of a query's answer
 	callBytes     = 16 << 20 // of the rows that one call brings or asks for; the server takes 64 MiB
-	graphDegree   = 16       // HNSW: M
+	partitions    = 16
+	graphDegree   = 16 // HNSW: M
 	graphWidth    = 200
 	leastSearched = 64 // HNSW: ef
 )
@@ -55,9 +56,10 @@ func (c *collection) create(ctx context.Context) error {
 		WithField(number(rowField).WithIsPrimaryKey(true)).
 		WithField(number(documentField)).
 		WithField(number(classField)).
+		WithField(number(bucketField).WithIsPartitionKey(true)).
 		WithField(number(epochField)).
 		WithField(entity.NewField().WithName(string(vectorField)).WithDataType(entity.FieldTypeFloatVector).WithDim(int64(c.dims)))
-	err := c.searching.CreateCollection(ctx, schema, 1, client.WithConsistencyLevel(entity.ClSession))
+	err := c.searching.CreateCollection(ctx, schema, 1, client.WithPartitionNum(partitions), client.WithConsistencyLevel(entity.ClSession))
 	if err != nil {
 		return fmt.Errorf("creating the collection %s: %w", c.name, err)
 	}
@@ -100,6 +102,9 @@ type found struct {
 // search returns up to n rows that match, best first. It sees all that was
 // inserted before.
 func (c *collection) search(ctx context.Context, e expression, vector []float32, n int) (hits []found, err error) {
+	if e.isNothing() {
+		return nil, nil
+	}
 	params, err := entity.NewIndexHNSWSearchParam(min(max(2*n, leastSearched), 2*mostResults))
 	if err != nil {
 		return nil, err
@@ -140,6 +145,9 @@ func hitsOf(results []client.SearchResult) ([]found, error) {
 // query returns the rows that match, with all fields but the vector. It sees
 // all that anybody wrote before.
 func (c *collection) query(ctx context.Context, e expression) (rows []stored, err error) {
+	if e.isNothing() {
+		return nil, nil
+	}
 	fields := []string{string(rowField), string(documentField), string(classField), string(epochField)}
 	err = c.read(ctx, func(ctx context.Context) error {
 		result, err := c.searching.Query(ctx, c.name, nil, e.String(), fields, client.WithSearchQueryConsistencyLevel(entity.ClStrong))
@@ -218,6 +226,9 @@ func (c *collection) addVectors(ctx context.Context, rows []uint32, vectors map[
 
 // count returns how many rows match.
 func (c *collection) count(ctx context.Context, e expression) (n int64, err error) {
+	if e.isNothing() {
+		return 0, nil
+	}
 	const counted = "count(*)"
 	err = c.read(ctx, func(ctx context.Context) error {
 		result, err := c.searching.Query(ctx, c.name, nil, e.String(), []string{counted}, client.WithSearchQueryConsistencyLevel(entity.ClStrong))
@@ -256,14 +267,15 @@ func (c *collection) scan(ctx context.Context, from, to int64, visit func(stored
 
 // columns are rows on their way to the server.
 type columns struct {
-	rows, ordinals, classes, epochs []int64
-	vectors                         [][]float32
+	rows, ordinals, classes, buckets, epochs []int64
+	vectors                                  [][]float32
 }
 
 func (s *columns) add(r index.Row, ordinal uint32, class int64, epoch uint64) {
 	s.rows = append(s.rows, int64(r.Row))
 	s.ordinals = append(s.ordinals, int64(ordinal))
 	s.classes = append(s.classes, class)
+	s.buckets = append(s.buckets, bucketOf(class))
 	s.epochs = append(s.epochs, int64(epoch))
 	s.vectors = append(s.vectors, r.Vector)
 }
@@ -273,6 +285,7 @@ func (s *columns) slice(from, to int) []entity.Column {
 		entity.NewColumnInt64(string(rowField), s.rows[from:to]),
 		entity.NewColumnInt64(string(documentField), s.ordinals[from:to]),
 		entity.NewColumnInt64(string(classField), s.classes[from:to]),
+		entity.NewColumnInt64(string(bucketField), s.buckets[from:to]),
 		entity.NewColumnInt64(string(epochField), s.epochs[from:to]),
 		entity.NewColumnFloatVector(string(vectorField), len(s.vectors[from]), s.vectors[from:to]),
 	}

@@ -80,10 +80,10 @@ func (c classes) byClass(allowed *roaring.Bitmap) cover {
 		matched += c.members[p.class].GetCardinality() - p.allowed
 	}
 	share := float64(allowed.GetCardinality()) / float64(matched)
-	search := in(classField, listed)
 	if rest.IsEmpty() {
-		return cover{[]expression{search}, share}
+		return cover{[]expression{inClasses(listed)}, share}
 	}
+	search := in(classField, listed)
 	var searches []expression
 	for ids := range slices.Chunk(rest.ToArray(), idsPerSearch) {
 		searches = append(searches, search.or(in(documentField, ids)))

@@ -23,7 +23,7 @@ func matched(t require.TestingT, e expression, ordinal uint32, class int64) bool
 			name, values, ok := strings.Cut(strings.TrimSuffix(term, "]"), " in [")
 			require.True(t, ok, e.text)
 			name, negated := strings.CutSuffix(name, " not")
-			value := map[string]int64{"document": int64(ordinal), "class": class}[name]
+			value := map[string]int64{"document": int64(ordinal), "class": class, "bucket": bucketOf(class)}[name]
 			if slices.Contains(strings.Split(values, ","), fmt.Sprint(value)) == negated {
 				return false
 			}

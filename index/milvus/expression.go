@@ -12,14 +12,15 @@ const (
 	rowField      field = "row"      // primary key: the store's row number
 	documentField field = "document" // ordinal
 	classField    field = "class"    // that the document had when it was written
+	bucketField   field = "bucket"   // of the class; partition key
 	epochField    field = "epoch"    // of the batch that wrote the row
 	vectorField   field = "vector"
 )
 
 // expression is a filter in the server's language. It is made in this file
 // alone, of numbers alone: nothing that came from outside is ever in its text.
-// The zero value matches nothing, and is not sent: servers disagree on empty
-// lists.
+// The zero value matches nothing, and is never sent: its text would be that of
+// everything, and servers disagree on empty lists.
 type expression struct {
 	text string
 	all  bool
@@ -64,6 +65,15 @@ func between(f field, from, to int64) expression {
 	text = append(append(append(text, " && "...), f...), " < "...)
 	return expression{text: string(strconv.AppendInt(text, to, 10))}
 }
+
+const buckets = 64 // values of the partition key
+
+func bucketOf(class int64) int64 { return int64(uint64(class) % buckets) }
+
+// inClasses matches the rows of the classes. It does not name their buckets: a
+// server that looks into those partitions alone (2.3.5 does) returns rows that
+// are not the best.
+func inClasses(classes []int64) expression { return in(classField, classes) }
 
 // or matches what either does.
 func (e expression) or(other expression) expression {

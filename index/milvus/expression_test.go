@@ -11,7 +11,7 @@ import (
 
 func TestExpressions(t *testing.T) {
 	require.Equal(t, "document in [1,7]", in(documentField, []uint32{1, 7}).String())
-	require.Equal(t, "class in [65,-1,1]", in(classField, []int64{65, -1, 1}).String())
+	require.Equal(t, "class in [65,-1,1]", inClasses([]int64{65, -1, 1}).String())
 	require.Equal(t, "class not in [-3]", notIn(classField, []int64{-3}).String())
 	require.Equal(t, "row >= 4 && row < 9", between(rowField, 4, 9).String())
 	require.Equal(t, "(class in [5]) || (document in [1])", in(classField, []int64{5}).or(in(documentField, []uint32{1})).String())
@@ -32,7 +32,7 @@ func TestNothingAndEverything(t *testing.T) {
 }
 
 // term is all that an expression ever consists of: known fields and numbers.
-var term = regexp.MustCompile(`^(\(*(row|document|class|epoch)( not)? in \[-?\d+(,-?\d+)*\]\)*( (\|\||&&) )?)+$`)
+var term = regexp.MustCompile(`^(\(*(row|document|class|bucket|epoch)( not)? in \[-?\d+(,-?\d+)*\]\)*( (\|\||&&) )?)+$`)
 
 func TestExpressionsAreNumbersAlone(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
@@ -41,6 +41,7 @@ func TestExpressionsAreNumbersAlone(t *testing.T) {
 			classes := rapid.SliceOfN(rapid.Int64(), 0, 5).Draw(t, "classes")
 			ordinals := rapid.SliceOfN(rapid.Uint32(), 0, 5).Draw(t, "ordinals")
 			e = e.or(in(classField, classes)).or(in(documentField, ordinals))
+			e = e.or(inClasses(classes))
 			if len(ordinals) > 0 {
 				e = e.or(notIn(documentField, ordinals))
 			}
