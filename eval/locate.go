@@ -49,6 +49,19 @@ func locateOnce(text, quote string) (start, end, count int) {
 	return start, start + len(quote), 1
 }
 
+// locate finds the item's quote in a text: its one place, or the n-th.
+func (e Evidence) locate(text string, matching Matching) (start, end int, err error) {
+	if e.Occurrence == 0 {
+		return locate(text, e.Quote, matching)
+	}
+	places := placesOf(text, e.Quote)
+	if len(places) < e.Occurrence {
+		return 0, 0, fmt.Errorf("%w: %q does not occur %d times", errNoPlace, abridge(e.Quote), e.Occurrence)
+	}
+	start = places[e.Occurrence-1]
+	return start, start + len(e.Quote), nil
+}
+
 func locateFolded(text, quote string) (start, end, count int) {
 	start, end, count = foldText(text, nil).find(foldText(quote, nil).text)
 	if count > 0 {

@@ -25,6 +25,7 @@ func (r Report) Markdown() string {
 	r.writeProbes(&b)
 	r.writeRelevance(&b)
 	r.writeLatency(&b)
+	r.writeAssociations(&b)
 	r.writeTags(&b)
 	return b.String()
 }

@@ -31,6 +31,8 @@ type Report struct {
 	Findings    []Finding           `json:"findings"`
 	Probes      *Probes             `json:"probes,omitempty"` // nil: none were asked
 	Strategies  []Summary           `json:"strategies"`
+
+	Associations []Association `json:"associations,omitempty"`
 }
 
 // Summary is one strategy's share.

@@ -148,6 +148,10 @@ func (r *runner) finish(err error) (Report, error) {
 	}
 	r.report.Outcome = outcomeOf(r.report.Findings)
 	r.report.Strategies = summarize(r.options.Strategies, metricsOf(r.dataset.Cutoffs), r.cases, r.answers)
+	if r.report.Associations, err = associate(r.cases, r.answers, r.options.Strategies); err != nil {
+		r.report.Outcome = Failed
+		return r.report, err
+	}
 	if err := r.writeOutputs(); err != nil {
 		r.report.Outcome = Failed
 		return r.report, err
@@ -224,7 +228,7 @@ func (r *runner) locateAll(ctx context.Context, session Session, t trial) ([]loc
 			if err != nil {
 				return nil, err
 			}
-			if item.start, item.end, err = locate(text, e.Quote, r.dataset.Matching); err != nil {
+			if item.start, item.end, err = e.locate(text, r.dataset.Matching); err != nil {
 				return nil, fmt.Errorf("the data set is refused: document %s: %w", e.Documents[0], err)
 			}
 		}

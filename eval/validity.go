@@ -108,7 +108,7 @@ func (x texts) evidence(c Case) (string, error) {
 			}
 			if e.Quote == "" {
 				all.WriteString(shown + "\n")
-			} else if _, _, err := locate(shown, e.Quote, x.dataset.Matching); err != nil {
+			} else if _, _, err := e.locate(shown, x.dataset.Matching); err != nil {
 				return "", fmt.Errorf("document %s: %w", key, err)
 			}
 		}

@@ -25,7 +25,7 @@ type evalCommand struct {
 
 // evalled is what is evaluated: a data set, its cases, and the service.
 type evalled struct {
-	Dataset    string   `arg:"" help:"Directory of the data set: grounded-access, rag-multi-corpus or kubernetes-keps."`
+	Dataset    string   `arg:"" help:"Directory of the data set: grounded-access, rag-multi-corpus, kubernetes-keps, chunking-evaluation, one in BEIR's format, or your own (documents.jsonl, principals.jsonl, cases.jsonl)."`
 	Split      string   `help:"Cases of this split only, for example test. Default: all."`
 	Strategies []string `default:"sparse,dense,hybrid" help:"Strategies to compare."`
 	Precision  string   `default:"auto" enum:"auto,f32,bf16,int8" help:"With --self: arithmetic of the model."`
