@@ -1,5 +1,5 @@
 # Two commands do everything on a fresh machine: `make run` and `make test`.
-.PHONY: release release-check run test cuda-test cuda-check gpu clients postgres milvus browser peers bench bench-peers lint build clean help vulncheck cross gorgonia-cuda
+.PHONY: release release-check run test cuda-test cuda-check gpu clients postgres milvus browser peers bench bench-texts bench-peers lint build clean help vulncheck cross gorgonia-cuda
 
 GO    ?= go
 CACHE ?= $(if $(SLUICE_CACHE),$(SLUICE_CACHE),$(HOME)/.cache/sluice)
@@ -75,8 +75,25 @@ RACED = ./filter/... ./store/... ./index ./index/late ./index/local/... ./index/
 
 peers: .peers/ready .peers/serve/ready ## Install what `sluice bench … --peers` compares with, in .peers (6 GB with torch)
 
-bench: build ## The encoder's own figures
-	bin/sluice bench embed
+# Where 'make bench' leaves its runs and their page.
+RUNS ?= bench-runs/$(COMMIT)
+
+bench: build ## Everything that is measured without peers, in minutes; the runs and report.html stay in $(RUNS)
+	@mkdir -p $(RUNS)
+	bin/sluice bench serve --null --turn 1s --json $(RUNS)/null.json
+	bin/sluice bench filter --json $(RUNS)/filter.json
+	bin/sluice bench embed --rounds 5 --turn 150ms --json $(RUNS)/embed.json
+	bin/sluice bench rerank --rounds 3 --json $(RUNS)/rerank.json
+	bin/sluice bench serve --self --ramp --rounds 3 --turn 1s --json $(RUNS)/serve.json
+	@test -d $(TEXTS) || echo "no ingestion, BM25 and hybrid search: TEXTS=FOLDER names texts to make passages of" >&2
+	@test ! -d $(TEXTS) || $(MAKE) --no-print-directory bench-texts
+	bin/sluice bench report $(RUNS) --out $(RUNS)/report.html
+
+bench-texts: build
+	bin/sluice bench ingest $(TEXTS) --json $(RUNS)/ingest.json
+	bin/sluice bench lexical $(TEXTS) --passages 20000 --rounds 4 --json $(RUNS)/lexical.json
+	bin/sluice bench search $(TEXTS) --rows 20000 --rounds 4 --json $(RUNS)/search.json
+	bin/sluice bench hybrid $(TEXTS) --passages 2000 --rounds 4 --turn 2s --json $(RUNS)/hybrid.json
 
 bench-peers: build peers ## Ours beside ONNX Runtime, OpenVINO, infinity, tantivy, hnswlib, faiss, usearch, in turns
 	bin/sluice bench embed --peers

@@ -24,6 +24,7 @@ type NullOptions struct {
 	Rounds      int
 	Turn        time.Duration
 	Log         io.Writer
+	Watch       func(what string, answered int, since time.Duration) // as of a Service
 }
 
 // Null measures the load generator itself against a server, in this process,
@@ -44,6 +45,7 @@ func Null(ctx context.Context, o NullOptions) (file figures.File, err error) {
 	if err != nil {
 		return file, err
 	}
+	s.Watch = o.Watch
 	file = figures.New(ctx, simd.Best().Level)
 	return file, o.measure(ctx, s, file)
 }

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/url"
+	"time"
 
 	"sluice/bench/load"
 )
@@ -15,8 +16,9 @@ type Service struct {
 	Name     string // first part of its figures' names
 	Address  string
 	Requests []load.Request
-	PID      int    // of its process on this machine; 0: what it uses is not known
-	Admin    string // address of its administrators' listener; "": what it allocates is not known
+	PID      int                                                  // of its process on this machine; 0: what it uses is not known
+	Watch    func(what string, answered int, since time.Duration) // see load.Options; nil: nobody watches
+	Admin    string                                               // address of its administrators' listener; "": what it allocates is not known
 }
 
 // Call is a request in the making: a JSON body, and who asks.
@@ -69,6 +71,9 @@ func (s Service) run(ctx context.Context, o load.Options) (served, error) {
 // strain puts a load on the service that it may be unable to bear.
 func (s Service) strain(ctx context.Context, o load.Options) (t served, err error) {
 	o.Address, o.Requests = s.Address, s.Requests
+	if s.Watch != nil {
+		o.Watch = func(answered int, since time.Duration) { s.Watch(s.Name+", "+o.String(), answered, since) }
+	}
 	before, err := s.usage()
 	if err != nil {
 		return t, err

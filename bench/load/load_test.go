@@ -106,6 +106,24 @@ func TestWarmupIsNotCounted(t *testing.T) {
 	}
 }
 
+func TestWatch(t *testing.T) {
+	o := optionsFor(t, nullServer(t), "a")
+	o.Duration = 5 * watchEvery / 2
+	var seen []int
+	o.Watch = func(answered int, since time.Duration) {
+		require.GreaterOrEqual(t, since, watchEvery)
+		seen = append(seen, answered)
+	}
+	r, err := Run(t.Context(), o)
+	require.NoError(t, err)
+	require.NotEmpty(t, seen)
+	require.Positive(t, seen[0])
+	require.True(t, slices.IsSorted(seen))
+	require.LessOrEqual(t, seen[len(seen)-1], r.Sent)
+	require.Equal(t, "closed loop, 3 connections", Options{Connections: 3}.String())
+	require.Equal(t, "open loop, 20/s", Options{Rate: 20}.String())
+}
+
 func TestFailures(t *testing.T) {
 	var n atomic.Int64
 	o := start(t, func(c *fasthttp.RequestCtx) {

@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"net"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -24,6 +25,11 @@ type Options struct {
 	Warmup      time.Duration   // sent, not counted
 	Duration    time.Duration   // counted (default 1 s)
 	Timeout     time.Duration   // of a request (default 1 min)
+
+	// Watch, if there is one, is told again and again how many requests have been
+	// answered, the warm-up's too, and how long that took. It is not called any
+	// more when Run returns.
+	Watch func(answered int, since time.Duration)
 
 	dial  dialer              // tests: not to Address
 	sleep func(time.Duration) // tests: by another clock
@@ -59,6 +65,17 @@ func (o *Options) setDefaults() error {
 	return nil
 }
 
+// String says which load it is.
+func (o Options) String() string {
+	switch {
+	case o.Times != nil:
+		return fmt.Sprintf("%d recorded requests", len(o.Times))
+	case o.Rate > 0:
+		return fmt.Sprintf("open loop, %.0f/s", o.Rate)
+	}
+	return fmt.Sprintf("closed loop, %d connections", o.Connections)
+}
+
 // Result is what Run measured.
 type Result struct {
 	Latency  Histogram     // of answered requests; of an open loop from when they were due
@@ -84,20 +101,47 @@ func Run(ctx context.Context, o Options) (Result, error) {
 	start := time.Now()
 	begin := start.Add(o.Warmup)
 	pace, stages := o.pace(start, begin.Add(o.Duration)), newStages()
+	var answered atomic.Int64
+	unwatch := o.watched(&answered, start)
 	workers := make([]*worker, o.Connections)
 	var running sync.WaitGroup
 	for i := range workers {
-		w := newWorker(&o, begin, pace(i), stages)
+		w := newWorker(&o, begin, pace(i), stages, &answered)
 		workers[i] = w
 		running.Go(func() { w.work(ctx) })
 	}
 	running.Wait()
+	unwatch()
 	if err := ctx.Err(); err != nil {
 		return Result{}, fmt.Errorf("the load was cut short: %w", err)
 	}
 	r := merge(workers, begin)
 	r.Stages = stages
 	return r, nil
+}
+
+const watchEvery = 200 * time.Millisecond
+
+// watched starts the watching, and returns what ends it.
+func (o *Options) watched(answered *atomic.Int64, start time.Time) (end func()) {
+	if o.Watch == nil {
+		return func() {}
+	}
+	done := make(chan struct{})
+	var watching sync.WaitGroup
+	watching.Go(func() {
+		tick := time.NewTicker(watchEvery)
+		defer tick.Stop()
+		for {
+			select {
+			case <-done:
+				return
+			case <-tick.C:
+				o.Watch(int(answered.Load()), time.Since(start))
+			}
+		}
+	})
+	return func() { close(done); watching.Wait() }
 }
 
 // pace returns that of each worker.

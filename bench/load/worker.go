@@ -2,6 +2,7 @@ package load
 
 import (
 	"context"
+	"sync/atomic"
 	"time"
 )
 
@@ -15,6 +16,7 @@ type worker struct {
 	begin, end time.Time // requests due in between count
 	pace       pace
 	stages     *Stages
+	answered   *atomic.Int64 // by all workers
 
 	latency, late Histogram
 	series        series
@@ -24,9 +26,9 @@ type worker struct {
 	last          time.Time
 }
 
-func newWorker(o *Options, begin time.Time, pace pace, stages *Stages) *worker {
+func newWorker(o *Options, begin time.Time, pace pace, stages *Stages, answered *atomic.Int64) *worker {
 	return &worker{
-		conn: newConn(o.dial, o.Timeout), requests: o.Requests, begin: begin, end: begin.Add(o.Duration), pace: pace, stages: stages,
+		conn: newConn(o.dial, o.Timeout), requests: o.Requests, begin: begin, end: begin.Add(o.Duration), pace: pace, stages: stages, answered: answered,
 		latency: NewHistogram(), late: NewHistogram(), series: newSeries(o.Duration),
 	}
 }
@@ -58,6 +60,7 @@ func (w *worker) send(ctx context.Context, a arrival) {
 	err := w.conn.do(ctx, w.requests[a.number%len(w.requests)])
 	answered := time.Now()
 	w.sent++
+	w.answered.Add(1)
 	if a.due.Before(w.begin) {
 		return
 	}

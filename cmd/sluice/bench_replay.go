@@ -106,6 +106,6 @@ func (c benchServeCommand) replay(ctx context.Context, t target, dataset *eval.D
 	if o.Service, err = bench.NewService("sluice", t.url+"/", t.pid, calls); err != nil {
 		return figures.File{}, err
 	}
-	o.Service.Admin = t.admin
+	o.Service.Admin, o.Service.Watch = t.admin, watchLoad()
 	return bench.Replay(ctx, o)
 }

@@ -60,7 +60,7 @@ func (c benchServeCommand) Run(ctx context.Context, k *kong.Context) error {
 }
 
 func (c benchServeCommand) null(ctx context.Context) (figures.File, error) {
-	return bench.Null(ctx, bench.NullOptions{Connections: c.Connections, Turn: c.Turn, Rounds: c.Rounds, Log: os.Stdout})
+	return bench.Null(ctx, bench.NullOptions{Connections: c.Connections, Turn: c.Turn, Rounds: c.Rounds, Log: os.Stdout, Watch: watchLoad()})
 }
 
 func (c benchServeCommand) measure(ctx context.Context) (file figures.File, err error) {
@@ -196,7 +196,7 @@ func (c benchServeCommand) embedding(ctx context.Context, t target, dataset *eva
 		return bench.Service{}, err
 	}
 	s, err := bench.NewService("sluice", t.url+"/v1/embeddings", t.pid, c.calls(token, model, texts))
-	s.Admin = t.admin
+	s.Admin, s.Watch = t.admin, watchLoad()
 	return s, err
 }
 
@@ -220,7 +220,7 @@ func (c benchServeCommand) searching(ctx context.Context, t target, dataset *eva
 		calls = append(calls, bench.Call{Token: tokens[one.principal], Body: client.SearchRequest{Query: one.query, K: benchResults}})
 	}
 	s, err := bench.NewService("sluice", t.url+searchPath(dataset.Name), t.pid, calls)
-	s.Admin = t.admin
+	s.Admin, s.Watch = t.admin, watchLoad()
 	return &s, err
 }
 
@@ -287,6 +287,7 @@ func (c benchServeCommand) peers(ctx context.Context, dir string, texts []string
 		if err != nil {
 			return nil, nil, errors.Join(err, closer.Close())
 		}
+		service.Watch = watchLoad()
 		services = append(services, service)
 	}
 	return services, closer.Close, nil

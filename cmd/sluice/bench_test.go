@@ -147,7 +147,7 @@ func TestBenchHybrid(t *testing.T) {
 	t.Setenv("SLUICE_CACHE", t.TempDir())
 	texts, path := benchTexts(t), filepath.Join(t.TempDir(), "figures.json")
 	run := func() result {
-		return sluice(t, "bench", "hybrid", texts, "--passages", "100", "--filter", "100", "--rate", "20", "--rounds", "1", "--turn", "300ms",
+		return sluice(t, "bench", "hybrid", texts, "--passages", "100", "--filter", "100,50", "--rate", "20", "--rounds", "1", "--turn", "300ms",
 			"--model", dir, "--json", path)
 	}
 	r := run()
@@ -160,9 +160,9 @@ func TestBenchHybrid(t *testing.T) {
 	} {
 		require.Positive(t, f[name], name)
 	}
-	require.Equal(t, 100.0, f["visible"])
+	require.Equal(t, 100.0, f["visible.100"])
 	r = run()
 	require.Zero(t, r.code, "%s", r)
 	require.Contains(t, r.out, "0 of 100 passages were new")
-	require.Equal(t, 100.0, readFigures(t, path)["visible"], "nothing is left of what was written beside the searches")
+	require.Equal(t, 100.0, readFigures(t, path)["visible.100"], "nothing is left of what was written beside the searches")
 }
