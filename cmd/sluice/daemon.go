@@ -19,6 +19,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	"golang.org/x/sync/errgroup"
+	"golang.org/x/time/rate"
 
 	"sluice/chunk/chat"
 	"sluice/document/convert"
@@ -67,6 +68,8 @@ type daemon struct {
 	traces      *traces.Exporter // nil: none
 	registry    *prometheus.Registry
 
+	merges *rate.Limiter // what indexes write in the background
+
 	policies *filter.Policies // overrides config.Policies where not nil
 
 	snapshots sync.Mutex         // held by the one under way
@@ -83,6 +86,7 @@ func (d *daemon) open(ctx context.Context) (err error) {
 		}
 	}()
 	d.registry = prometheus.NewRegistry()
+	d.merges = rate.NewLimiter(rate.Limit(d.config.Limits.MergeBytes), int(d.config.Limits.MergeBytes))
 	server.RegisterProcess(d.registry, commit)
 	d.reloads = server.NewReloads(d.registry, d.log)
 	if err := d.openCertificate(); err != nil {
@@ -322,7 +326,8 @@ func (d *daemon) openIndex(c store.Collection, fresh bool) (index.Index, error) 
 	}
 	info := d.embedder.Info()
 	options := local.Options{
-		Dimensions: c.Settings.Dimensions(info.Dimensions), Model: c.Settings.Model(info.Digest), Analyzer: analyzer, Log: d.log,
+		Dimensions: c.Settings.Dimensions(info.Dimensions), Model: c.Settings.Model(info.Digest), Analyzer: analyzer,
+		MergeLimit: d.merges, Log: d.log,
 	}
 	if !fresh {
 		ix, err := local.Open(dir, options)
