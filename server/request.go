@@ -20,6 +20,7 @@ import (
 	"sluice/filter"
 	"sluice/retrieve"
 	"sluice/server/identity"
+	"sluice/server/traces"
 )
 
 // request is one request on its way. http must not be used after the handler
@@ -38,6 +39,7 @@ type request struct {
 	vars    variables
 	who     identity.Identity
 	tenant  *tenant
+	trace   *traces.Request   // nil: not sampled
 	eyes    *filter.Principal // through whose the caller looks; nil: their own
 	slot    bool              // holds one of the admitted requests' slots
 	taken   int               // bytes of the budget
@@ -79,10 +81,20 @@ func (q *request) run() (err error) {
 		return err
 	}
 	q.ctx, q.cancel = context.WithTimeout(q.s.base, q.s.limits.RequestTimeout)
+	q.ctx = q.traced(q.ctx)
 	if q.eyes != nil {
 		return q.look()
 	}
 	return q.route.serve(q.s, q)
+}
+
+// traced begins the request's trace, of which probes have none.
+func (q *request) traced(ctx context.Context) context.Context {
+	if q.s.traces == nil || q.route.probe {
+		return ctx
+	}
+	q.trace = q.s.traces.Start(string(q.http.Request.Header.Peek("traceparent")), q.started)
+	return q.trace.Context(ctx)
 }
 
 func (q *request) panicked(reason any) error {
@@ -292,6 +304,7 @@ func (q *request) finish() {
 	}
 	took, status := time.Since(q.started), q.http.Response.StatusCode()
 	q.s.metrics.observe(q.pattern(), string(q.http.Method()), status, took)
+	q.trace.End(q.id, methodLabel(string(q.http.Method())), q.pattern(), status)
 	q.s.log.LogAttrs(context.Background(), slog.LevelInfo, "request",
 		slog.String("request", q.id),
 		slog.String("method", methodLabel(string(q.http.Method()))),

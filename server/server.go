@@ -18,6 +18,7 @@ import (
 	"sluice/server/audit"
 	"sluice/server/config"
 	"sluice/server/identity"
+	"sluice/server/traces"
 )
 
 const (
@@ -31,9 +32,10 @@ type Options struct {
 	Backend     Backend
 	Identities  *identity.Authenticator
 	Limits      config.Limits
-	Demo        bool         // say so in every response
-	Audit       *audit.Log   // nil: none
-	Certificate *Certificate // nil: plain HTTP
+	Demo        bool             // say so in every response
+	Audit       *audit.Log       // nil: none
+	Certificate *Certificate     // nil: plain HTTP
+	Traces      *traces.Exporter // nil: none
 	Log         *slog.Logger
 	Registry    *prometheus.Registry
 	Version     string // of the build, for /info
@@ -48,6 +50,7 @@ type Server struct {
 	demo        bool
 	version     string
 	audit       *audit.Log
+	traces      *traces.Exporter
 	log         *slog.Logger
 	metrics     *metrics
 	router      router
@@ -71,6 +74,7 @@ func New(o Options) *Server {
 		demo:        o.Demo,
 		version:     o.Version,
 		audit:       o.Audit,
+		traces:      o.Traces,
 		log:         o.Log,
 		metrics:     newMetrics(o.Registry),
 		router:      newRouter(routes()),

@@ -12,6 +12,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"sluice/server/traces/tracestest"
 )
 
 // canaries are words that nobody has said before, and that no log may repeat.
@@ -94,10 +96,11 @@ func (c call) send(t *testing.T, url string) int {
 	return response.StatusCode
 }
 
-// Logs, audit log and metrics repeat nothing of what clients sent to be kept,
+// Logs, audit log, metrics and traces repeat nothing of what clients sent to be kept,
 // sought or proven, also at the level debug.
 func TestNothingIsSaidOfTexts(t *testing.T) {
-	h := newHome(t, onePerson, settings{"admin_listen": "127.0.0.1:0", "log": settings{"level": "debug", "format": "json"}})
+	collector := tracestest.New(t)
+	h := newHome(t, onePerson, settings{"admin_listen": "127.0.0.1:0", "traces": settings{"endpoint": collector.URL}, "log": settings{"level": "debug", "format": "json"}})
 	p := launch(t, "serve", "--config", h.config(), "--reranker", tinyReranker(t))
 	d := &served{p, h, p.await(&p.err, `"msg":"listening","url":"(http://[^"]+)"`)}
 	admin := p.await(&p.err, `"msg":"listening for administrators","url":"(http://[^"]+)"`)
@@ -115,6 +118,14 @@ func TestNothingIsSaidOfTexts(t *testing.T) {
 	said := map[string]string{"metrics": fetch(t, admin+"/metrics"), "goroutines": fetch(t, admin+"/debug/pprof/goroutine?debug=2")}
 	d.stop()
 
+	said["traces"] = collector.Raw()
+	stages := map[string]bool{}
+	for _, span := range collector.Spans() {
+		stages[span.Name] = true
+	}
+	for _, stage := range []string{"POST /v1/collections/{collection}/search", "queue", "tokenize", "infer", "resolve", "dense", "lexical", "fuse", "recheck", "rerank", "load"} {
+		require.True(t, stages[stage], "no span of %s: %v", stage, stages)
+	}
 	said["log"], said["output"] = p.err.text(), p.out.text()
 	files, err := filepath.Glob(filepath.Join(h.data(), "audit", "*"))
 	require.NoError(t, err)

@@ -36,6 +36,7 @@ import (
 	"sluice/server/audit"
 	"sluice/server/config"
 	"sluice/server/identity"
+	"sluice/server/traces"
 	"sluice/store"
 )
 
@@ -64,6 +65,7 @@ type daemon struct {
 	reindexer   *ingest.Reindexer
 	converter   *convert.Converter
 	server      *server.Server
+	traces      *traces.Exporter // nil: none
 	registry    *prometheus.Registry
 
 	merges *rate.Limiter // what indexes write in the background
@@ -347,6 +349,9 @@ func (d *daemon) openServer(ctx context.Context) error {
 	if err := d.reloads.Note("keys", err); err != nil {
 		return err
 	}
+	if d.traces, err = traces.Open(ctx, d.config.Traces, commit, d.log); err != nil {
+		return err
+	}
 	d.server = server.New(server.Options{
 		Backend: &backend{
 			store:      d.store,
@@ -360,7 +365,7 @@ func (d *daemon) openServer(ctx context.Context) error {
 			milvus:     d.milvus,
 		},
 		Identities: identities, Limits: d.config.Limits, Demo: d.config.Demo.Enabled,
-		Audit: d.audit, Certificate: d.certificate, Log: d.log, Registry: d.registry, Version: commit,
+		Audit: d.audit, Certificate: d.certificate, Traces: d.traces, Log: d.log, Registry: d.registry, Version: commit,
 	})
 	return nil
 }
@@ -455,5 +460,6 @@ func (d *daemon) close() error {
 		errs = append(errs, c.Close())
 	}
 	d.audit.Close()
+	errs = append(errs, d.traces.Close(ctx))
 	return errors.Join(append(errs, d.closeStore())...)
 }

@@ -29,6 +29,7 @@ type Config struct {
 	Auth           Auth          `yaml:"auth" doc:"Who may ask. At least one of jwt and api_keys, unless the daemon runs with --demo."`
 	Demo           Demo          `yaml:"demo" doc:"Named principals for trying things out, chosen by the header X-Sluice-Principal. Refused unless the daemon runs with --demo."`
 	Audit          Audit         `yaml:"audit" doc:"The audit log: who did what, when, at which epoch (docs/formats/audit.md)."`
+	Traces         Traces        `yaml:"traces" doc:"OpenTelemetry traces: how long each stage of a request took. They hold no texts, keys or names of who asked."`
 	Log            Log           `yaml:"log" doc:"Logging, to standard error."`
 }
 
@@ -127,6 +128,12 @@ type Audit struct {
 	Searches       string        `yaml:"searches" doc:"The same for searches; refuse makes every search wait for its record. off: searches are not recorded."`
 }
 
+// Traces says where traces go.
+type Traces struct {
+	Endpoint      string `yaml:"endpoint" doc:"URL of a collector, OTLP over HTTP, as http://127.0.0.1:4318/v1/traces. Empty: there are no traces."`
+	SamplePercent int    `yaml:"sample_percent" doc:"Of the requests, how many; a request whose header traceparent says so is as its sender wants."`
+}
+
 // Log says what is logged and how.
 type Log struct {
 	Level  string `yaml:"level" doc:"debug, info, warn or error."`
@@ -165,7 +172,8 @@ func Default() Config {
 			DrainTimeout:       20 * time.Second,
 			MergeBytes:         64 << 20,
 		},
-		Audit: Audit{FileBytes: 64 << 20, Files: 64, Sync: time.Second, Administration: "refuse", Searches: "continue"},
-		Log:   Log{Level: "info", Format: "text"},
+		Audit:  Audit{FileBytes: 64 << 20, Files: 64, Sync: time.Second, Administration: "refuse", Searches: "continue"},
+		Traces: Traces{SamplePercent: 100},
+		Log:    Log{Level: "info", Format: "text"},
 	}
 }

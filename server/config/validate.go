@@ -46,6 +46,7 @@ func (c Config) Validate() error {
 		c.Demo.validate(),
 		c.Audit.validate(),
 		c.Planner.validate(),
+		c.Traces.validate(),
 		oneOf("log.level", c.Log.Level, "debug", "info", "warn", "error"),
 		oneOf("log.format", c.Log.Format, "text", "json"),
 	)
@@ -129,6 +130,16 @@ func (t TLS) validate() error {
 		return errors.New("tls: cert and key go together")
 	}
 	return nil
+}
+
+func (t Traces) validate() error {
+	if t.SamplePercent < 0 || t.SamplePercent > 100 {
+		return errors.New("traces.sample_percent: must be between 0 and 100")
+	}
+	if t.Endpoint == "" {
+		return nil
+	}
+	return httpURL("traces.endpoint", t.Endpoint)
 }
 
 func (p *Planner) validate() error {
