@@ -122,7 +122,7 @@ func (v *visitor) sound(what string) {
 func (v *visitor) picture(name string) {
 	v.t.Helper()
 	if *pictures != "" {
-		require.NoError(v.t, os.WriteFile(filepath.Join(*pictures, name+".png"), v.Picture(), 0o600))
+		require.NoError(v.t, os.WriteFile(filepath.Join(*pictures, name+".png"), v.Picture(), 0o644))
 	}
 }
 
@@ -149,7 +149,6 @@ func consoleSearches(t *testing.T, v *visitor) {
 	v.Await(`document.querySelector("mark") !== null`)
 	require.Equal(t, passage, browsertest.Evaluate[string](v.Tab, `document.querySelector("mark").textContent`))
 	v.sound("document")
-	v.picture("document")
 
 	v.be("alice-engineer")
 	v.search(demoQuestion)
@@ -247,7 +246,6 @@ func consoleAnswers(t *testing.T, v *visitor) {
 	v.shows("It costs <b>2,100 EUR</b>. S1S2")
 	v.shows("1 sentence left out")
 	v.sound("answer")
-	v.picture("answer")
 	v.press("S1")
 	v.Await(`document.querySelector("mark")?.textContent.includes("2,100 EUR") === true`)
 	require.Empty(t, v.Faults())
@@ -266,8 +264,27 @@ func consoleTriesPolicies(t *testing.T, v *visitor) {
 	v.press("Show who gains")
 	v.shows("2 principals of 2 would see something else")
 	v.sound("outcome")
-	v.picture("policies")
 }
+
+// scriptedJob has the page see a job that runs until it is paused, and again
+// when it is resumed: the demo's own are over too soon.
+const scriptedJob = `(() => {
+	const real = window.fetch;
+	let state = "running";
+	const generations = () => ({
+		generations: [{ id: 9, role: "building", created: new Date(0), job: { state, started: new Date(0), embedded: 0, reused: 1, gates: [], estimate: {}, bound: 0.02 } }],
+		progress: state === "running" ? { documents: 1, of: 4, embedded: 0, reused: 1, rate: 2, seconds_left: 1.5 } : undefined,
+	});
+	window.fetch = async (target, options) => {
+		const [, action] = /reindex(?:\/(\w+))?$/.exec(target) ?? [];
+		if (!target.includes("/reindex")) return real(target, options);
+		if (action === "pause") state = "paused";
+		if (action === "resume") state = "running";
+		const text = JSON.stringify(generations());
+		return new Response(action === "events" ? "data: " + text + "\n\n" : text);
+	};
+	return true;
+})()`
 
 // A collection is rebuilt and rolled back, and each step shows without a reload.
 func consoleReindexes(t *testing.T, v *visitor) {
@@ -289,9 +306,23 @@ func consoleReindexes(t *testing.T, v *visitor) {
 	browsertest.Evaluate[bool](v.Tab, `document.querySelector("dialog button").click() ?? true`)
 	v.shows("Generation 1: serving")
 
+	browsertest.Evaluate[bool](v.Tab, scriptedJob)
+	v.press("All collections")
+	v.press("grounded-access")
+	v.shows("1 of 4 documents, 2.0 a second, 2 s left")
+	v.press("Pause")
+	v.shows("Job\npaused")
+	v.press("Resume")
+	v.shows("Job\nrunning")
+	v.press("Cancel")
+	v.shows("What it has built is thrown away.")
+	v.press("Keep things as they are")
+
 	v.press("System")
 	v.shows("in use")
 	v.sound("system")
+	require.InDelta(t, 0.15, browsertest.Evaluate[float64](v.Tab, `import("/console/metrics.js").then(({ families, quantile }) =>
+		quantile(families('t_bucket{a="x",le="0.1"} 2\nt_bucket{a="y",le="0.1"} 0\nt_bucket{le="0.2"} 10\nt_bucket{le="+Inf"} 10\n').t_bucket, 6 / 10))`), 1e-9)
 	v.press("Reports")
 	v.shows("figures")
 	v.sound("reports")
@@ -304,16 +335,18 @@ func consoleShowsHostileDocumentsAsText(t *testing.T, v *visitor) {
 	_, err := api.CreateCollection(context.Background(), "mine", client.CollectionSettings{})
 	require.NoError(t, err)
 	_, err = api.Write(context.Background(), "mine", client.Document{
-		Key: attack, Title: "T " + attack, Format: "text", Text: "Ünïcode 漢字 first.\n\nThe quay " + attack, Attributes: map[string]any{"a": attack},
+		Key: attack, Title: "T " + attack, Format: "markdown", Text: "# Ünïcode 漢字\n\nFirst.\n\n# Quay\n\nThe quay " + attack, Attributes: map[string]any{"a": attack},
 	})
 	require.NoError(t, err)
 	v.be("you")
 	v.search("the quay")
 	v.shows("T <img")
+	passage := browsertest.Evaluate[string](v.Tab, `document.querySelector("blockquote").textContent`)
+	require.Contains(t, passage, "The quay <img")
 	v.sound("hostile results")
 	browsertest.Evaluate[bool](v.Tab, `document.querySelector("article h3 a").click() ?? true`)
 	v.Await(`document.querySelector("mark") !== null`)
-	require.Contains(t, browsertest.Evaluate[string](v.Tab, `document.querySelector("mark").textContent`), "The quay <img")
+	require.Equal(t, passage, browsertest.Evaluate[string](v.Tab, `document.querySelector("mark").textContent`))
 	v.sound("hostile document")
 	v.press("Who may read it, and why")
 	v.enter("Subject", "you")

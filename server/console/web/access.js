@@ -2,12 +2,13 @@
 import { call, collection } from "./api.js";
 import { facts, failure, field, fill, h, say, select } from "./dom.js";
 import { principalFields } from "./eyes.js";
+import { session } from "./session.js";
 
 export async function view({ rest, query, signal }) {
   const { collections } = await call("GET", "v1/collections", { signal });
   const name = select(collections.map((c) => [c.name]), rest[0]);
   const key = h("input", { required: true, value: query.get("document") ?? "", autocomplete: "off" });
-  const { elements, read } = principalFields({ subject: query.get("subject") ?? "" });
+  const { elements, read } = principalFields(given(query.get("subject")));
   const answer = h("section", { "aria-label": "Answer" });
   const ask = async () => {
     try {
@@ -26,6 +27,9 @@ export async function view({ rest, query, signal }) {
     answer,
   ];
 }
+
+// given is the principal that a link names, as one looks through their eyes.
+const given = (subject) => session.eyes?.subject === subject ? session.eyes : { subject };
 
 function explained({ principal, configured, document, reads, readers, policies }) {
   return [

@@ -5,7 +5,7 @@ import { count, failure, field, fill, h, plural, say, select, table } from "./do
 export async function view({ rest, signal }) {
   const [{ collections }, present] = await Promise.all([call("GET", "v1/collections", { signal }), call("GET", "v1/policies", { signal })]);
   const name = select(collections.map((c) => [c.name]), rest[0]);
-  const files = Object.entries({ "the schema": present.schema, ...present.files }).map(([file, source]) => editor(file, source));
+  const files = [["the schema", present.schema], ...Object.entries(present.files)].map(([file, source]) => editor(file, source));
   const list = h("div", {}, files.map((f) => f.element));
   const subjects = h("textarea", { rows: 2, autocomplete: "off", spellcheck: "false" });
   const outcome = h("section", { "aria-label": "Outcome" });
