@@ -24,7 +24,9 @@ func TestTheDirectoryOfPoliciesIsWarnedOf(t *testing.T) {
 	load := func(directory string) string {
 		said.Reset()
 		d.config.Policies = directory
-		require.NoError(t, d.loadPolicies(t.Context()))
+		present, err := st.Policies(t.Context())
+		require.NoError(t, err)
+		require.NoError(t, d.loadPolicies(t.Context(), present))
 		return said.String()
 	}
 	directory := t.TempDir()
