@@ -423,8 +423,8 @@ func lacks(serving store.Record, built *store.Record) bool {
 	return built == nil || built.Version != serving.Version
 }
 
-// build adds a document while the job is this daemon's. It waits where the device cannot take more, or is
-// restarting: interactive requests go first.
+// build adds a document while the job is this daemon's. It waits where the device
+// cannot take more, or is restarting: interactive requests go first.
 func (r *Reindexer) build(ctx context.Context, c store.Collection, record store.Record, g store.Generation, n *run) error {
 	for retry := firstRetry; ; retry = min(2*retry, lastRetry) {
 		if err := r.holds(ctx, c, n.claim); err != nil {
