@@ -1,5 +1,15 @@
 // Package client is the Go client of the HTTP API, and the home of its wire
 // types: the server encodes what this package declares.
+//
+// A [Client] speaks for one principal, whose token [New] is given:
+//
+//	c, err := client.New("http://127.0.0.1:8080", client.WithToken(token))
+//	answer, err := c.Search(ctx, "handbook", client.SearchRequest{Query: "how long is leave?"})
+//
+// Every operation of the API's description (GET /openapi.json) has a method. An
+// error answer is a [*Problem], whose text says what to do. What was refused with
+// 429 or 503 is sent again, a few times, after the time that the daemon asks for;
+// streams ([Client.Ingest], [Client.ImportAccess]) are not.
 package client
 
 import (

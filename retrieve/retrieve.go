@@ -24,7 +24,9 @@ type Request struct {
 	Explain    bool
 }
 
-// Response answers it. Stages are in the order they ran.
+// Response answers it. Stages are in the order they ran; "legs" is as long as the
+// longer of its parts, which stand before it: tokenize, queue, infer and dense
+// one after the other, and beside them lexical.
 type Response struct {
 	Results    []Result
 	Strategy   string
