@@ -127,10 +127,19 @@ def search(
     vector: wire.Vector | None = None,
     vectors: wire.Matrix | None = None,
     explain: bool = False,
+    ranking: wire.Ranking | None = None,
 ) -> Call[wire.SearchResponse]:
     """Search what the principal may read, by a query, vectors of it, or both."""
     request = wire.SearchRequest(
-        query=query, k=k, strategy=strategy, fusion=fusion, scope=scope, vector=vector, vectors=vectors, explain=explain
+        query=query,
+        k=k,
+        strategy=strategy,
+        fusion=fusion,
+        scope=scope,
+        vector=vector,
+        vectors=vectors,
+        explain=explain,
+        ranking=ranking,
     )
     return _post(of(collection, "search"), request, _search)
 

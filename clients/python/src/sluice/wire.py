@@ -149,6 +149,18 @@ class Scope(Message, kw_only=True):
     any_time: bool = False
 
 
+class Ranking(Message, kw_only=True):
+    """Depths and weights of a search's plan; 0: the daemon's choice, in an answer: not used."""
+
+    dense_depth: int = 0
+    lexical_depth: int = 0
+    rrf_constant: int = 0
+    pool_depth: int = 0
+    dense_weight: float = 0
+    lexical_weight: float = 0
+    late_lexical_weight: float = 0
+
+
 class SearchRequest(Message, kw_only=True):
     """A query, vectors of it, or both."""
 
@@ -160,6 +172,7 @@ class SearchRequest(Message, kw_only=True):
     fusion: Fusion | None = None
     scope: Scope | None = None
     explain: bool = False
+    ranking: Ranking | None = None
 
 
 class LegExplain(Message):
@@ -231,6 +244,7 @@ class SearchResponse(Message):
     counts: Counts
     degraded: list[str]
     generation: int
+    ranking: Ranking | None = None  # with explain
 
 
 class Principal(Message):
