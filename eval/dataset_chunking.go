@@ -30,22 +30,14 @@ func loadChunking(dir string) (*Dataset, error) {
 	if err != nil {
 		return nil, err
 	}
-	texts := map[string]string{}
 	for _, q := range queries {
-		if _, known := texts[q.Corpus]; !known {
-			if !filepath.IsLocal(q.Corpus) {
-				return nil, fmt.Errorf("question %s: corpus %q is not inside the data set", q.ID, q.Corpus)
-			}
-			text, err := readFile(filepath.Join(dir, q.Corpus+".md"))
-			if err != nil {
-				return nil, err
-			}
-			texts[q.Corpus] = string(text)
-			d.Documents = append(d.Documents, Document{Tenant: "chunking", Key: q.Corpus, Version: 1, Format: "text", Text: string(text)})
+		text, err := d.corpus(dir, q.Corpus)
+		if err != nil {
+			return nil, fmt.Errorf("question %s: %w", q.ID, err)
 		}
 		c := Case{ID: q.ID, Split: testSplit, Query: q.Query, Principal: "reader", Tags: []string{q.Corpus}}
 		for _, span := range q.Spans {
-			e, err := span.evidence(q.Corpus, texts[q.Corpus])
+			e, err := span.evidence(q.Corpus, text)
 			if err != nil {
 				return nil, fmt.Errorf("question %s: %w", q.ID, err)
 			}
@@ -55,6 +47,21 @@ func loadChunking(dir string) (*Dataset, error) {
 	}
 	d.oneReader("chunking", "reader")
 	return d, nil
+}
+
+// corpus is the text of that name, which is read once.
+func (d *Dataset) corpus(dir, name string) (string, error) {
+	if doc, known := d.current("chunking")[name]; known {
+		return doc.Text, nil
+	}
+	if !filepath.IsLocal(name) {
+		return "", fmt.Errorf("corpus %q is not inside the data set", name)
+	}
+	text, err := readFile(filepath.Join(dir, name+".md"))
+	if err == nil {
+		d.Documents = append(d.Documents, Document{Tenant: "chunking", Key: name, Version: 1, Format: "text", Text: string(text)})
+	}
+	return string(text), err
 }
 
 // evidence is the quote at the span's place, told apart from others by how often

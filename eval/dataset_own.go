@@ -55,31 +55,12 @@ func loadOwn(dir string) (*Dataset, error) {
 	if info, err := os.Stat(filepath.Join(dir, "policies")); err == nil && info.IsDir() {
 		d.Policies = filepath.Join(dir, "policies")
 	}
-	documents, err := readStrict[ownDocument](filepath.Join(dir, "documents.jsonl"))
+	versions, err := d.addOwnDocuments(filepath.Join(dir, "documents.jsonl"))
 	if err != nil {
 		return nil, err
 	}
-	versions := map[string]uint32{}
-	for _, doc := range documents {
-		versions[textKey(doc.Tenant, doc.Key)]++
-		d.Documents = append(d.Documents, Document{
-			Tenant: doc.Tenant, Key: doc.Key, Version: versions[textKey(doc.Tenant, doc.Key)], Title: doc.Title, Format: doc.Format, Text: doc.Text,
-			Readers: doc.Readers, Attributes: doc.Attributes, Regions: doc.Regions, ValidFrom: doc.ValidFrom, ValidUntil: doc.ValidUntil,
-		})
-	}
-	principals, err := readStrict[ownPrincipal](filepath.Join(dir, "principals.jsonl"))
-	if err != nil {
+	if err := d.addOwnPrincipals(filepath.Join(dir, "principals.jsonl"), versions); err != nil {
 		return nil, err
-	}
-	for _, p := range principals {
-		d.Principals = append(d.Principals, Principal{Name: p.Name, Tenant: p.Tenant, Groups: p.Groups, Attributes: p.Attributes, Roles: []string{"read"}})
-		visible := map[string]uint32{}
-		for _, key := range p.Visible {
-			if visible[key] = versions[textKey(p.Tenant, key)]; visible[key] == 0 {
-				return nil, fmt.Errorf("principal %s is said to see %s, which tenant %s does not have", p.Name, key, p.Tenant)
-			}
-		}
-		d.Visible[p.Name] = visible
 	}
 	cases, err := readStrict[ownCase](filepath.Join(dir, "cases.jsonl"))
 	for _, c := range cases {
@@ -89,4 +70,34 @@ func loadOwn(dir string) (*Dataset, error) {
 		})
 	}
 	return d, err
+}
+
+// addOwnDocuments returns the current versions, by tenant and key.
+func (d *Dataset) addOwnDocuments(path string) (map[string]uint32, error) {
+	documents, err := readStrict[ownDocument](path)
+	versions := map[string]uint32{}
+	for _, doc := range documents {
+		at := textKey(doc.Tenant, doc.Key)
+		versions[at]++
+		d.Documents = append(d.Documents, Document{
+			Tenant: doc.Tenant, Key: doc.Key, Version: versions[at], Title: doc.Title, Format: doc.Format, Text: doc.Text,
+			Readers: doc.Readers, Attributes: doc.Attributes, Regions: doc.Regions, ValidFrom: doc.ValidFrom, ValidUntil: doc.ValidUntil,
+		})
+	}
+	return versions, err
+}
+
+func (d *Dataset) addOwnPrincipals(path string, versions map[string]uint32) error {
+	principals, err := readStrict[ownPrincipal](path)
+	for _, p := range principals {
+		d.Principals = append(d.Principals, Principal{Name: p.Name, Tenant: p.Tenant, Groups: p.Groups, Attributes: p.Attributes, Roles: []string{"read"}})
+		visible := map[string]uint32{}
+		for _, key := range p.Visible {
+			if visible[key] = versions[textKey(p.Tenant, key)]; visible[key] == 0 {
+				return fmt.Errorf("principal %s is said to see %s, which tenant %s does not have", p.Name, key, p.Tenant)
+			}
+		}
+		d.Visible[p.Name] = visible
+	}
+	return err
 }
