@@ -85,16 +85,13 @@ func TestNoCoordinatedOmission(t *testing.T) {
 	require.Less(t, open.Late.Count(), open.Latency.Count()/10, "those that found no connection say nothing of the generator")
 }
 
+// Half of the time is warm-up, and by a clock without haste so are half of the requests.
 func TestWarmupIsNotCounted(t *testing.T) {
 	for _, rate := range []float64{0, 2000} {
-		var served atomic.Int64
-		o := start(t, func(*fasthttp.RequestCtx) { served.Add(1) })
-		o.Rate, o.Warmup, o.Connections = rate, 100*time.Millisecond, 2
-		r, err := Run(t.Context(), o)
-		require.NoError(t, err)
-		require.Positive(t, r.Latency.Count())
-		require.Less(t, r.Latency.Count(), r.Sent)
-		require.Equal(t, int(served.Load()), r.Sent)
+		r := inVirtualTime(t, &queue{service: 100 * time.Microsecond}, Options{
+			Rate: rate, Seed: 3, Connections: 2, Warmup: time.Second, Duration: time.Second,
+		})
+		require.InEpsilon(t, r.Sent/2, r.Latency.Count(), .05)
 		require.InEpsilon(t, float64(r.Latency.Count())/r.Elapsed.Seconds(), r.Rate(), 1e-9)
 	}
 }

