@@ -28,6 +28,7 @@ type cli struct {
 	Dump     dumpCommand     `cmd:"" help:"Write the documents of a stopped daemon, or of a snapshot, as 'sluice ingest' takes them."`
 	Key      keyCommand      `cmd:"" help:"Make an API key and the hash to put into the configuration."`
 	Model    modelCommand    `cmd:"" help:"Fetch models."`
+	Doctor   doctorCommand   `cmd:"" help:"Say in plain words what is wrong with this machine, the configuration, the models and the data."`
 	Devices  devicesCommand  `cmd:"" help:"List what can run models here, with kernels, memory and driver."`
 	Eval     evalCommand     `cmd:"" help:"Measure relevance, and prove that nobody sees what they may not."`
 	Bench    benchCommand    `cmd:"" help:"Measure throughput and latency."`
