@@ -20,6 +20,7 @@ func TestInABrowser(t *testing.T) {
 	require.NoError(t, Write(f, []figures.File{serveRun(t)}))
 	require.NoError(t, f.Close())
 
+	t.Chdir(t.TempDir()) // the browser leaves its cache of fonts there
 	tab := browsertest.Open(t)
 	tab.Visit("file://" + path)
 	require.Equal(t, []string{"file://" + path}, tab.Requests())
