@@ -41,20 +41,30 @@ func (r recorder) report(name string, turns []served) {
 	rates := perRound(turns, load.Result.Rate)
 	r.Median(name+".requests_per_s", rates)
 	r.Median(name+".cpu_ms", each(turns, func(t served) float64 { return milliseconds(t.usage.CPU) / float64(t.Sent) }))
-	r.allocations(name, turns)
+	r.noted(name, turns)
 	r.Figures[name+".rss_mb"] = slices.Max(each(turns, func(t served) float64 { return float64(t.usage.Resident) / (1 << 20) }))
 	fmt.Fprintf(r.log, "%-45s %8.0f requests/s (%.0f to %.0f)  p50 %.2f  p95 %.2f  p99 %.2f  max %.1f ms  %.2f CPU ms each  %.0f MB\n",
 		name, figures.MedianOf(rates), slices.Min(rates), slices.Max(rates), milliseconds(latency.Quantile(.5)), milliseconds(latency.Quantile(.95)),
 		milliseconds(latency.Quantile(.99)), milliseconds(latency.Max()), r.Figures[name+".cpu_ms"], r.Figures[name+".rss_mb"])
 }
 
-// allocations records those of a request, where they are known.
-func (r recorder) allocations(name string, turns []served) {
+// noted records what administrators see, where it is known: allocations of a
+// request, and the share of lookups in a cache that found something.
+func (r recorder) noted(name string, turns []served) {
 	if turns[0].allocated.Objects == 0 {
 		return
 	}
 	r.Median(name+".allocs_per_request", each(turns, func(t served) float64 { return float64(t.allocated.Objects) / float64(t.Sent) }))
 	r.Median(name+".allocated_bytes_per_request", each(turns, func(t served) float64 { return float64(t.allocated.Bytes) / float64(t.Sent) }))
+	for cache := range turns[0].caches {
+		asked := load.Lookups{}
+		for _, t := range turns {
+			asked.Hits, asked.Misses = asked.Hits+t.caches[cache].Hits, asked.Misses+t.caches[cache].Misses
+		}
+		if asked.Hits+asked.Misses > 0 {
+			r.Figures[name+".cache."+cache+".hit_rate"] = asked.Hits / (asked.Hits + asked.Misses)
+		}
+	}
 }
 
 // parts records what the server says that its stages took.

@@ -72,7 +72,7 @@ func (o *ServeOptions) setDefaults() {
 // greatest, and s.e.sustained_per_s the greatest rate that is answered to 95 %.
 // s.e.l.stage.t.p50_ms, …, of a stage t that the server tells of;
 // allocs_per_request and allocated_bytes_per_request where a service has an
-// Admin address, medians. generator.e.late_p99_us is how late the open loop's
+// Admin address, medians, and cache.c.hit_rate of its caches. generator.e.late_p99_us is how late the open loop's
 // requests were sent that a free connection waited for.
 func Serve(ctx context.Context, o ServeOptions) (file figures.File, err error) {
 	o.setDefaults()

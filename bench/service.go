@@ -51,11 +51,28 @@ func NewService(name, target string, pid int, calls []Call) (Service, error) {
 	return s, nil
 }
 
+// noted is what a service's administrators see: what it has allocated, and asked
+// its caches.
+type noted struct {
+	allocated load.Allocations
+	caches    map[string]load.Lookups
+}
+
+// since is what has been added to what was before.
+func (n noted) since(before noted) noted {
+	d := noted{n.allocated.Less(before.allocated), map[string]load.Lookups{}}
+	for name, c := range n.caches {
+		b := before.caches[name]
+		d.caches[name] = load.Lookups{Hits: c.Hits - b.Hits, Misses: c.Misses - b.Misses}
+	}
+	return d
+}
+
 // served is one turn of a service.
 type served struct {
 	load.Result
-	usage     load.Usage // what the turn took, and the memory at its end
-	allocated load.Allocations
+	usage load.Usage // what the turn took, and the memory at its end
+	noted
 }
 
 // run puts a load on the service. A failed request is an error: the times of
@@ -78,7 +95,7 @@ func (s Service) strain(ctx context.Context, o load.Options) (t served, err erro
 	if err != nil {
 		return t, err
 	}
-	allocated, err := s.allocations(ctx)
+	noticed, err := s.note(ctx)
 	if err != nil {
 		return t, err
 	}
@@ -92,16 +109,19 @@ func (s Service) strain(ctx context.Context, o load.Options) (t served, err erro
 		return t, err
 	}
 	t.usage.CPU -= before.CPU
-	after, err := s.allocations(ctx)
-	t.allocated = after.Less(allocated)
+	after, err := s.note(ctx)
+	t.noted = after.since(noticed)
 	return t, err
 }
 
-func (s Service) allocations(ctx context.Context) (load.Allocations, error) {
+func (s Service) note(ctx context.Context) (n noted, err error) {
 	if s.Admin == "" {
-		return load.Allocations{}, nil
+		return n, nil
 	}
-	return load.AllocationsOf(ctx, s.Admin)
+	if n.allocated, err = load.AllocationsOf(ctx, s.Admin); err == nil {
+		n.caches, err = load.CachesOf(ctx, s.Admin)
+	}
+	return n, err
 }
 
 func (s Service) usage() (load.Usage, error) {

@@ -7,6 +7,8 @@ import (
 
 	"github.com/RoaringBitmap/roaring/v2"
 	"github.com/cedar-policy/cedar-go"
+
+	"sluice/filter/lru"
 )
 
 // View is the access state of one collection of one tenant at one epoch. It is
@@ -29,7 +31,8 @@ type View struct {
 	dated      *roaring.Bitmap // documents with a bound of validity
 
 	ledger  *ledger
-	state   uint64 // of the documents; given by the ledger
+	lookups *lru.Lookups // of Sets; all Views but those of a Fork share it
+	state   uint64       // of the documents; given by the ledger
 	history history
 	valid   atomic.Pointer[validity]
 }
@@ -47,7 +50,16 @@ func NewView(tenant string, policies *Policies) *View {
 		regions:    newShards[string, *roaring.Bitmap](),
 		dated:      roaring.New(),
 		ledger:     newLedger(),
+		lookups:    &lru.Lookups{},
 	}
+}
+
+// CountedBy returns the View; it, and what is made from it, counts there how
+// often a principal's Set was at hand, and up to date.
+func (v *View) CountedBy(l *lru.Lookups) *View {
+	next := v.share()
+	next.lookups = l
+	return next
 }
 
 // Policies returns the policies that the View decides by.
@@ -74,7 +86,7 @@ func (v *View) WithPolicies(policies *Policies) *View {
 // the searches nothing that they know.
 func (v *View) Fork() *View {
 	next := v.share()
-	next.ledger = v.ledger.fork()
+	next.ledger, next.lookups = v.ledger.fork(), &lru.Lookups{}
 	return next
 }
 
@@ -94,7 +106,7 @@ func (v *View) share() *View {
 		rows: v.rows, names: v.names, lastReader: v.lastReader, present: v.present, undeclared: v.undeclared,
 		readers: v.readers, classes: v.classes,
 		everywhere: v.everywhere, regions: v.regions, dated: v.dated,
-		ledger: v.ledger, state: v.state, history: v.history,
+		ledger: v.ledger, lookups: v.lookups, state: v.state, history: v.history,
 	}
 }
 
@@ -118,7 +130,9 @@ func (v *View) ResolveContext(ctx context.Context, p Principal) (Set, error) {
 	}
 	key := askedKey{v.policies.Digest(), p.Digest()}
 	known, cached := v.ledger.sets.Get(key)
-	if cached && known.state == v.state {
+	hit := cached && known.state == v.state
+	v.lookups.Add(hit)
+	if hit {
 		return known.set, nil
 	}
 	user, err := v.policies.user(p)

@@ -14,6 +14,7 @@ import (
 	"pgregory.net/rapid"
 
 	"sluice/filter"
+	"sluice/filter/lru"
 )
 
 const modelSchema = `
@@ -437,4 +438,26 @@ func TestResolveContextEnds(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, want, set.Len())
 	}
+}
+
+// A Set that is kept is a hit until something changes; what suppositions ask is
+// not counted.
+func TestLookups(t *testing.T) {
+	var lookups lru.Lookups
+	p := filter.Principal{Tenant: "acme", Subject: "u1"}
+	document := []filter.Change{{Ordinal: 1, Access: filter.Access{Readers: filter.Readers{Undeclared: true}}}}
+	view := filter.NewView("acme", mustParse(t, modelSchema, modelPolicies[1])).CountedBy(&lookups).Apply(document)
+	ask := func(v *filter.View) (hits, misses uint64) {
+		_, err := v.Resolve(p)
+		require.NoError(t, err)
+		return lookups.Count()
+	}
+	for i, want := range [][2]uint64{{0, 1}, {1, 1}, {2, 1}} {
+		hits, misses := ask(view)
+		require.Equal(t, want, [2]uint64{hits, misses}, i)
+	}
+	hits, misses := ask(view.Apply([]filter.Change{{Ordinal: 1, Deleted: true}}))
+	require.Equal(t, [2]uint64{2, 2}, [2]uint64{hits, misses}, "brought forward")
+	hits, misses = ask(view.Fork())
+	require.Equal(t, [2]uint64{2, 2}, [2]uint64{hits, misses})
 }

@@ -14,15 +14,19 @@ const (
 // codesCache holds token codes that the store does not. Its key is what they
 // were made of, model, format and text, and no more: two who may read the same
 // text get the same codes.
-type codesCache struct{ entries *lru.Cache[[32]byte, []byte] }
+type codesCache struct {
+	entries *lru.Cache[[32]byte, []byte]
+	lookups lru.Lookups
+}
 
 func newCodesCache() *codesCache {
-	return &codesCache{lru.New[[32]byte, []byte](codesBudget)}
+	return &codesCache{entries: lru.New[[32]byte, []byte](codesBudget)}
 }
 
 // get returns nil where there are none.
 func (c *codesCache) get(p Plan, text string) []byte {
-	codes, _ := c.entries.Get(codesKey(p, text))
+	codes, hit := c.entries.Get(codesKey(p, text))
+	c.lookups.Add(hit)
 	return codes
 }
 

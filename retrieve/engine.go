@@ -38,6 +38,13 @@ func NewEngine(st store.Store, serving *Serving, embedder gpu.Embedder) *Engine 
 	}
 }
 
+// SetLookups is how often searches found their principal's Set at hand and up to
+// date, and how often not.
+func (e *Engine) SetLookups() (hits, misses uint64) { return e.serving.lookups.Count() }
+
+// CodeLookups is the same of the token codes that the store does not have.
+func (e *Engine) CodeLookups() (hits, misses uint64) { return e.codes.lookups.Count() }
+
 // RerankWith has searches with HybridRerank use a reranker, for so long each.
 // It is to be called before the first search.
 func (e *Engine) RerankWith(r gpu.Reranker, timeout time.Duration) {

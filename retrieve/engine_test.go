@@ -148,6 +148,18 @@ func TestStages(t *testing.T) {
 	}
 }
 
+func TestCacheLookups(t *testing.T) {
+	h := newHouse(t)
+	h.write("a", readable(), "harbour and tide")
+	before, _ := h.engine.SetLookups()
+	for range 3 {
+		h.search(person("somebody else"), Dense, "harbour", 3)
+	}
+	hits, misses := h.engine.SetLookups()
+	require.Equal(t, uint64(2), hits-before)
+	require.Positive(t, misses)
+}
+
 func TestWithoutAQueryVector(t *testing.T) {
 	h := newHouse(t)
 	h.write("a", readable(), "harbour and tide")

@@ -12,6 +12,7 @@ import (
 
 	"sluice/chunk"
 	"sluice/filter"
+	"sluice/filter/lru"
 	"sluice/index"
 	"sluice/store"
 )
@@ -56,6 +57,7 @@ type Serving struct {
 	collections map[uint32]*collection
 	names       map[name]*collection
 	policies    *filter.Policies
+	lookups     lru.Lookups // of principals' Sets, in all collections
 	applied     uint64
 	flushed     uint64
 	reading     map[uint32]int // snapshots of each generation that are not released
@@ -236,7 +238,7 @@ func (s *Serving) buildView(ctx context.Context, c store.Collection) (*filter.Vi
 		}
 		changes = append(changes, filter.Change{Ordinal: record.Ordinal, Access: record.Access})
 	}
-	return filter.NewView(c.Tenant, s.policies).Apply(changes), nil
+	return filter.NewView(c.Tenant, s.policies).CountedBy(&s.lookups).Apply(changes), nil
 }
 
 // errAhead: the index has seen more than the store has. The store was restored

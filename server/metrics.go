@@ -75,6 +75,21 @@ func RegisterFeed(registry *prometheus.Registry, applied func() uint64) {
 	}, func() float64 { return float64(applied()) }))
 }
 
+// RegisterCache adds how often what was looked for in a cache was there.
+func RegisterCache(registry *prometheus.Registry, name string, lookups func() (hits, misses uint64)) {
+	for _, result := range []string{"hit", "miss"} {
+		registry.MustRegister(prometheus.NewCounterFunc(prometheus.CounterOpts{
+			Name: "sluice_cache_lookups_total", Help: "Lookups in a cache.", ConstLabels: prometheus.Labels{"cache": name, "result": result},
+		}, func() float64 {
+			hits, misses := lookups()
+			if result == "hit" {
+				return float64(hits)
+			}
+			return float64(misses)
+		}))
+	}
+}
+
 // RegisterReindexes adds what reindex jobs do, over all collections.
 func RegisterReindexes(registry *prometheus.Registry, totals func() ingest.Totals) {
 	gauge := func(name, help string, value func(ingest.Totals) int) prometheus.Collector {

@@ -9,6 +9,23 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
+func TestCaches(t *testing.T) {
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		require.Equal(t, "/metrics", r.URL.Path)
+		_, _ = w.Write([]byte(`# TYPE other counter
+other 3
+# TYPE sluice_cache_lookups_total counter
+sluice_cache_lookups_total{cache="a",result="hit"} 30
+sluice_cache_lookups_total{cache="a",result="miss"} 10
+sluice_cache_lookups_total{cache="b",result="hit"} 1
+`))
+	}))
+	defer s.Close()
+	caches, err := CachesOf(t.Context(), s.Listener.Addr().String())
+	require.NoError(t, err)
+	require.Equal(t, map[string]Lookups{"a": {30, 10}, "b": {Hits: 1}}, caches)
+}
+
 func TestAllocations(t *testing.T) {
 	s := httptest.NewServer(http.DefaultServeMux)
 	defer s.Close()

@@ -67,10 +67,11 @@ func inVirtualTime(t *testing.T, q *queue, o Options) (r Result) {
 
 // Poisson arrivals at a server that takes the same time for all (M/D/1): the
 // mean wait is that of Pollaczek and Khinchine, ρD / 2(1 − ρ), and every
-// latency that of Lindley's recursion over the same arrivals.
+// latency that of Lindley's recursion over the same arrivals. The connections are
+// fewer than those who wait: a request's time runs also before it is sent.
 func TestOpenLoopIsAQueue(t *testing.T) {
 	const service, rate, duration = 2 * time.Millisecond, 400.0, 100 * time.Second // ρ = .8
-	r := inVirtualTime(t, &queue{service: service}, Options{Connections: 100, Rate: rate, Seed: 1, Duration: duration})
+	r := inVirtualTime(t, &queue{service: service}, Options{Connections: 3, Rate: rate, Seed: 1, Duration: duration})
 
 	gap, wait := poisson(rate, 1), time.Duration(0)
 	var latencies []time.Duration
@@ -102,7 +103,7 @@ func TestOpenLoopSeesStalls(t *testing.T) {
 		once.Do(func() { began = now })
 		return max(0, stall-now.Sub(began)%period)
 	}}
-	r := inVirtualTime(t, q, Options{Connections: 400, Rate: 200, Seed: 2, Duration: 100 * time.Second})
+	r := inVirtualTime(t, q, Options{Connections: 3, Rate: 200, Seed: 2, Duration: 100 * time.Second})
 	require.Less(t, r.Latency.Quantile(.88), finest)
 	require.InDelta(t, (500 * time.Millisecond).Seconds(), r.Latency.Quantile(.95).Seconds(), .05)
 	require.InDelta(t, (900 * time.Millisecond).Seconds(), r.Latency.Quantile(.99).Seconds(), .03)
@@ -112,7 +113,7 @@ func TestOpenLoopSeesStalls(t *testing.T) {
 	require.Equal(t, 1, closed.Latency.Count())
 }
 
-// Recorded requests are sent once each, in their order, at their times.
+// Recorded requests are sent once each, at their times.
 func TestReplay(t *testing.T) {
 	seen := make(chan string, 10)
 	o := start(t, func(c *fasthttp.RequestCtx) { seen <- string(c.Request.Body()) })
@@ -122,9 +123,7 @@ func TestReplay(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, 3, r.Latency.Count())
 	require.GreaterOrEqual(t, r.Elapsed, 30*time.Millisecond)
-	for _, body := range []string{"a", "b", "c"} {
-		require.Equal(t, body, <-seen)
-	}
+	require.ElementsMatch(t, []string{"a", "b", "c"}, []string{<-seen, <-seen, <-seen})
 	o.Times = o.Times[1:]
 	_, err = Run(t.Context(), o)
 	require.ErrorContains(t, err, "2 times are given for 3 requests")

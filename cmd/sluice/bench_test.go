@@ -28,7 +28,7 @@ func TestBenchServe(t *testing.T) {
 		require.Contains(t, f, "sluice."+stage+".p99_9_ms")
 	}
 	for _, name := range []string{
-		"sluice.search.c4.allocs_per_request", "sluice.embed.c1.allocated_bytes_per_request",
+		"sluice.search.c4.cache.principals.hit_rate", "sluice.search.c4.allocs_per_request", "sluice.embed.c1.allocated_bytes_per_request",
 		"sluice.embed.c1.p50_ms", "sluice.embed.c4.requests_per_s", "sluice.embed.c4.cpu_ms", "sluice.embed.c4.rss_mb",
 		"sluice.search.load80.p99_ms", "engine.batch_ms", "ratio.tokens_per_s.sluice_to_engine", "idle.rss_mb",
 	} {

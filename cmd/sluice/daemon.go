@@ -410,6 +410,8 @@ func (d *daemon) openReindexer(ctx context.Context) (err error) {
 		return err
 	}
 	server.RegisterReindexes(d.registry, d.reindexer.Totals)
+	server.RegisterCache(d.registry, "principals", d.engine.SetLookups)
+	server.RegisterCache(d.registry, "token_codes", d.engine.CodeLookups)
 	return nil
 }
 
