@@ -239,6 +239,19 @@ def test_events_are_read_however_they_are_cut(size: int) -> None:
     assert [len(g.generations) for g in seen] == [0, 1]
 
 
+async def test_a_watch_may_be_silent_for_long(scripted: Scripted) -> None:
+    timeouts: list[dict[str, float | None]] = []
+
+    def handler(request: httpx.Request) -> httpx.Response:
+        timeouts.append(request.extensions["timeout"])
+        return httpx.Response(200, content=EVENTS)
+
+    client, async_client = scripted(handler)
+    assert len(list(client.watch_reindex("c"))) == len([g async for g in async_client.watch_reindex("c")]) == 2
+    assert [t["read"] for t in timeouts] == [None, None]
+    assert all(t["connect"] for t in timeouts)
+
+
 def test_events_are_bounded() -> None:
     with pytest.raises(errors.AnswerError):
         list(calls.Events().feed(b"x" * (calls.Events.LARGEST + 1)))

@@ -22,6 +22,7 @@ from sluice import (
     Passage,
     Principal,
     QuerySet,
+    Ranking,
     RequestError,
     Scope,
     errors,
@@ -47,8 +48,18 @@ async def test_searches_show_what_the_principal_may_read(daemon: Daemon, root: E
 
 
 async def test_a_result_names_its_place(daemon: Daemon, root: Either) -> None:
-    answer = await root("search", "handbook", "thirty days of annual leave", k=1, strategy="hybrid", fusion="rrf", explain=True)
+    answer = await root(
+        "search",
+        "handbook",
+        "thirty days of annual leave",
+        k=1,
+        strategy="hybrid",
+        fusion="rrf",
+        ranking=Ranking(rrf_constant=7),
+        explain=True,
+    )
     (result,) = answer.results
+    assert answer.ranking.rrf_constant == 7
     document = await root("document", "handbook", "leave.md")
     assert (answer.strategy, result.document, result.version) == ("hybrid", "leave.md", document.version)
     assert result.headings[-1] == "Annual leave"
@@ -87,6 +98,14 @@ async def test_who_may_do_what(daemon: Daemon, root: Either) -> None:
     with pytest.raises(NotFoundError) as missing:
         await reader("document", "handbook", "nowhere.md")
     assert str(forbidden.value) == str(missing.value)
+
+
+async def test_through_the_eyes_of_another(root: Either) -> None:
+    bob = Either(root.client.with_eyes_of(Principal("bob", groups=["größe"])))
+    assert keys(await bob("search", "handbook", "annual")) == {"travel.md"}
+    assert [d.key for d in await bob("documents", "handbook")] == ["travel.md"]
+    with pytest.raises(RequestError, match="X-Sluice-As"):
+        await bob("write", "handbook", Document(key="k", format="text", text="t"))
 
 
 async def test_requests_at_fault(root: Either) -> None:
@@ -217,7 +236,13 @@ async def test_the_daemon_itself(daemon: Daemon, root: Either) -> None:
     await root("ready")
     assert "sluice_" in await root("metrics")
     assert (await root("openapi"))["info"]["title"] == "Sluice"
+    who = await root("identity")
+    assert (who.tenant, who.subject, who.groups, who.role) == ("acme", "root", ["staff"], "admin")
+    assert (await root("policies")).files
+    with pytest.raises(NotFoundError):
+        await root("demo")
     settings = await root("collection", "vectors")
+    assert settings in (await root("collections")).collections
     assert (settings.own_vectors.dimensions, settings.model) == (2, "")
     admin = Either(type(root.client)(daemon.admin_url))
     name = f"python-{type(root.client).__name__}"

@@ -53,7 +53,8 @@ async def test_langchain(daemon: Daemon, client: Client) -> None:
     assert found(bob.invoke(QUESTION)) == {"travel.md"}
     assert await ann.ainvoke(QUESTION) == documents
     async with daemon.async_client("ann") as async_client:
-        both = LangChainRetriever(client=ann.client, async_client=async_client, collection="handbook", k=3)
+        both = LangChainRetriever(client=bob.client, async_client=async_client, collection="handbook", k=3)
+        assert both.invoke(QUESTION) == bob.invoke(QUESTION)
         assert await asyncio.gather(*(both.ainvoke(QUESTION) for _ in range(5))) == [documents] * 5
         assert await both.abatch([QUESTION, QUESTION]) == [documents] * 2
     sparse = LangChainRetriever(client=ann.client, collection="handbook", k=1, strategy="sparse", fusion=None)
@@ -102,7 +103,7 @@ async def test_llama_index(daemon: Daemon, client: Client) -> None:
     assert (keys(nodes), keys(bob.retrieve(QUESTION))) == ({"leave.md", "travel.md"}, {"travel.md"})
     assert await ann.aretrieve(QUESTION) == nodes
     async with daemon.async_client("ann") as async_client:
-        both = LlamaIndexRetriever(client.with_token(daemon.keys["ann"]), "handbook", async_client=async_client, k=3)
+        both = LlamaIndexRetriever(client.with_token(daemon.keys["bob"]), "handbook", async_client=async_client, k=3)
         assert await both.aretrieve(QUESTION) == nodes
 
 

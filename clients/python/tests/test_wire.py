@@ -18,7 +18,8 @@ SCHEMAS: dict[str, Any] = OPENAPI["components"]["schemas"]
 # Of the admin listener, which has no description.
 ADMIN = {"Snapshot", "CacheSize"}
 # What has clients of its own: those of OpenAI, text-embeddings-inference, Jina and Cohere.
-DIALECTS = re.compile(r"^/(v1/embeddings|v[12]/rerank|embed|embed_all|similarity|rerank|predict|tokenize|decode|info)?$")
+DIALECTS = re.compile(r"/(v1/embeddings|v[12]/rerank|embed|embed_all|similarity|rerank|predict|tokenize|decode|info)?")
+CONSOLE = re.compile(r"/console(/.*)?")
 PROMPT = {"collection": "c", "key": "k", "action": "pause"}
 
 MESSAGES = [m for m in vars(wire).values() if isinstance(m, type) and issubclass(m, wire.Message) and m is not wire.Message]
@@ -55,7 +56,7 @@ def described() -> set[str]:
         f"{method.upper()} " + re.sub(r"{\w+}", lambda m: fill[m[0]], path)
         for path, item in OPENAPI["paths"].items()
         for method in item
-        if not DIALECTS.match(path)
+        if not DIALECTS.fullmatch(path) and not CONSOLE.fullmatch(path)
     }
 
 

@@ -67,6 +67,10 @@ def _nothing(_: bytes) -> None: ...
 
 
 _collection = reader(wire.Collection)
+_all_collections = reader(wire.Collections)
+_identity = reader(wire.Identity)
+_demo = reader(wire.Demo)
+_policies = reader(wire.PolicyFiles)
 _write_result = reader(wire.WriteResult)
 _document = reader(wire.DocumentInfo)
 _listing = reader(wire.Listing)
@@ -93,6 +97,11 @@ def create_collection(name: str, settings: wire.CollectionSettings | None = None
 def collection(name: str) -> Call[wire.Collection]:
     """Describe a collection."""
     return Call("GET", of(name), _collection)
+
+
+def collections() -> Call[wire.Collections]:
+    """Describe the collections of the caller's tenant."""
+    return Call("GET", of(), _all_collections)
 
 
 def write(collection: str, document: wire.Document) -> Call[wire.WriteResult]:
@@ -123,11 +132,11 @@ def search(
     k: int | None = None,
     strategy: wire.Strategy | None = None,
     fusion: wire.Fusion | None = None,
+    ranking: wire.Ranking | None = None,
     scope: wire.Scope | None = None,
     vector: wire.Vector | None = None,
     vectors: wire.Matrix | None = None,
     explain: bool = False,
-    ranking: wire.Ranking | None = None,
 ) -> Call[wire.SearchResponse]:
     """Search what the principal may read, by a query, vectors of it, or both."""
     request = wire.SearchRequest(
@@ -135,11 +144,11 @@ def search(
         k=k,
         strategy=strategy,
         fusion=fusion,
+        ranking=ranking,
         scope=scope,
         vector=vector,
         vectors=vectors,
         explain=explain,
-        ranking=ranking,
     )
     return _post(of(collection, "search"), request, _search)
 
@@ -192,6 +201,21 @@ def set_queries(collection: str, queries: wire.QuerySet) -> Call[None]:
 def queries(collection: str) -> Call[wire.QuerySet]:
     """Return the collection's query set."""
     return Call("GET", of(collection, "queries"), _queries)
+
+
+def identity() -> Call[wire.Identity]:
+    """Say who the caller is."""
+    return Call("GET", path("v1", "identity"), _identity)
+
+
+def demo() -> Call[wire.Demo]:
+    """Say whom a visitor of a demo can be; elsewhere it is not found."""
+    return Call("GET", path("v1", "demo"), _demo)
+
+
+def policies() -> Call[wire.PolicyFiles]:
+    """Return the policies in force."""
+    return Call("GET", path("v1", "policies"), _policies)
 
 
 def health() -> Call[None]:

@@ -7,12 +7,14 @@ import copy
 import functools
 import inspect
 import itertools
+import json
 import time
 from collections.abc import AsyncIterable, AsyncIterator, Awaitable, Callable, Iterable, Iterator
 from types import TracebackType
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
 import httpx
+import msgspec
 
 from sluice import calls, wire
 from sluice.calls import Batches, Call, Events
@@ -43,6 +45,15 @@ class _Settings:
         """Return a client of another principal that shares this one's connections."""
         other = copy.copy(self)
         other._headers = _identity(token, None)
+        return other
+
+    def with_eyes_of(self: C, principal: wire.Principal) -> C:
+        """Return an administrator's client that searches, lists and reads as another would; the audit log keeps both.
+
+        Anything else is refused.
+        """
+        other = copy.copy(self)
+        other._headers = self._headers | {"X-Sluice-As": json.dumps(msgspec.to_builtins(principal))}
         return other
 
     def _request(self, call: Call[Any]) -> dict[str, Any]:
@@ -141,6 +152,7 @@ class Client(_Settings):
 
     create_collection = _method(calls.create_collection)
     collection = _method(calls.collection)
+    collections = _method(calls.collections)
     write = _method(calls.write)
     document = _method(calls.document)
     delete = _method(calls.delete)
@@ -155,6 +167,9 @@ class Client(_Settings):
     generations = _method(calls.generations)
     set_queries = _method(calls.set_queries)
     queries = _method(calls.queries)
+    identity = _method(calls.identity)
+    demo = _method(calls.demo)
+    policies = _method(calls.policies)
     health = _method(calls.health)
     ready = _method(calls.ready)
     metrics = _method(calls.metrics)
@@ -241,6 +256,7 @@ class AsyncClient(_Settings):
 
     create_collection = _async_method(calls.create_collection)
     collection = _async_method(calls.collection)
+    collections = _async_method(calls.collections)
     write = _async_method(calls.write)
     document = _async_method(calls.document)
     delete = _async_method(calls.delete)
@@ -255,6 +271,9 @@ class AsyncClient(_Settings):
     generations = _async_method(calls.generations)
     set_queries = _async_method(calls.set_queries)
     queries = _async_method(calls.queries)
+    identity = _async_method(calls.identity)
+    demo = _async_method(calls.demo)
+    policies = _async_method(calls.policies)
     health = _async_method(calls.health)
     ready = _async_method(calls.ready)
     metrics = _async_method(calls.metrics)

@@ -150,7 +150,7 @@ class Scope(Message, kw_only=True):
 
 
 class Ranking(Message, kw_only=True):
-    """Depths and weights of a search's plan; 0: the daemon's choice, in an answer: not used."""
+    """Depths and weights of a search's plan; 0: the daemon's choice."""
 
     dense_depth: int = 0
     lexical_depth: int = 0
@@ -170,9 +170,9 @@ class SearchRequest(Message, kw_only=True):
     k: int | None = None  # default 10, at most 100
     strategy: Strategy | None = None
     fusion: Fusion | None = None
+    ranking: Ranking | None = None
     scope: Scope | None = None
     explain: bool = False
-    ranking: Ranking | None = None
 
 
 class LegExplain(Message):
@@ -244,7 +244,7 @@ class SearchResponse(Message):
     counts: Counts
     degraded: list[str]
     generation: int
-    ranking: Ranking | None = None  # with explain
+    ranking: Ranking | None = None  # with explain: what the plan used
 
 
 class Principal(Message):
@@ -253,6 +253,36 @@ class Principal(Message):
     subject: str
     groups: Sequence[str] | None = None
     attributes: Mapping[str, Any] | None = None
+
+
+class Identity(Message):
+    """Who the caller is."""
+
+    tenant: str
+    subject: str
+    groups: list[str]
+    attributes: dict[str, Any]
+    role: str  # "read", "write" or "admin"
+
+
+class DemoPrincipal(Message):
+    """Somebody whom a visitor of a demo can be."""
+
+    name: str
+    tenant: str
+    role: str
+
+
+class Demo(Message):
+    """All of them."""
+
+    principals: list[DemoPrincipal]
+
+
+class Collections(Message):
+    """The collections of the caller's tenant, by name."""
+
+    collections: list[Collection]
 
 
 class PolicyFiles(Message):
