@@ -20,7 +20,7 @@ import (
 )
 
 // patience bounds each step: what takes longer has failed.
-const patience = 20 * time.Second
+const patience = time.Minute
 
 // Tab is one page in a browser of its own.
 type Tab struct {

@@ -11,7 +11,7 @@ export class Problem extends Error {
 }
 
 // path joins segments, each escaped.
-export const path = (...segments) => segments.map(encodeURIComponent).join("/");
+const path = (...segments) => segments.map(encodeURIComponent).join("/");
 
 export const collection = (name, ...more) => path("v1", "collections", name, ...more);
 

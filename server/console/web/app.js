@@ -67,7 +67,7 @@ function frame(current) {
 }
 
 // showEyes says, on every page, through whose eyes an administrator looks.
-export function showEyes() {
+function showEyes() {
   fill(document.getElementById("eyes"), session.eyes && h("aside", { "aria-label": "Whose eyes" },
     "You look through the eyes of ", h("strong", {}, session.eyes.subject), ". The audit log keeps it. ",
     h("button", { onclick: () => { session.eyes = null; show(); } }, "Look with your own")));

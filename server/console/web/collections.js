@@ -43,7 +43,7 @@ async function one(name, signal) {
 // generations shows the generations, follows a running job, and offers what can
 // be done.
 async function generations(name, signal) {
-  const list = h("div", { class: "generations" });
+  const list = h("div");
   const error = h("div");
   const render = (state) => fill(list, state.generations.map((g) => generation(g, act)), progress(state));
   const follow = async () => {
