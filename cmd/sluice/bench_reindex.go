@@ -16,7 +16,7 @@ import (
 
 type benchReindexCommand struct {
 	output
-	Data      string  `type:"existingdir" default:"../shared/data/kubernetes-keps" help:"Directory with the Kubernetes Enhancement Proposals."`
+	Data      string  `arg:"" type:"existingdir" help:"Directory with two snapshots of the Kubernetes Enhancement Proposals, keps-2026-01-01.tar.xz and keps-2026-07-25.tar.xz."`
 	Documents int     `help:"Take so many of them only."`
 	Cycles    int     `default:"100" help:"Builds, switches, rollbacks and drops under load."`
 	Switched  int     `default:"30" help:"Documents of the collection that is switched."`

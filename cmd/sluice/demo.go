@@ -57,7 +57,7 @@ func (c demoCommand) Run(ctx context.Context) error {
 func (c demoCommand) serve(ctx context.Context, d *daemon, dataset *eval.Dataset) error {
 	listener, err := net.Listen("tcp", c.Listen)
 	if err != nil {
-		return fmt.Errorf("listening (is another daemon running?): %w", err)
+		return fmt.Errorf("listening: %w%s", err, busy(err, "listen"))
 	}
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error { return d.serve(ctx, listener, nil) })
@@ -90,10 +90,12 @@ func demoPolicies(dataset *eval.Dataset) (*filter.Policies, error) {
 	return filter.ParsePolicies(schema, files)
 }
 
-// demoPrincipals are the data set's own, a writer per tenant, and you.
+// demoPrincipals are the data set's own, a writer per tenant, you, and somebody
+// who is in a group as you are not.
 func demoPrincipals(dataset *eval.Dataset) map[string]config.Principal {
 	principals := map[string]config.Principal{
-		"you": {Tenant: "yours", Subject: "you", Roles: []string{"admin"}},
+		"you":       {Tenant: "yours", Subject: "you", Roles: []string{"admin"}},
+		"colleague": {Tenant: "yours", Subject: "colleague", Groups: []string{"staff"}, Roles: []string{"read"}},
 	}
 	for _, p := range dataset.Principals {
 		principals[p.Name] = config.Principal{
@@ -125,7 +127,7 @@ func (t tour) show(ctx context.Context) error {
 			return err
 		}
 	}
-	fmt.Fprintf(t.out, tryLines, t.url, demoAskers[0], demoQuestion, demoAskers[1], t.dataset.Name, t.server())
+	fmt.Fprintf(t.out, tryLines, t.url, demoAskers[0], demoQuestion, demoAskers[1], t.dataset.Name, t.server(), demoWriter(t.dataset.Tenants()[0]))
 	return nil
 }
 
@@ -171,6 +173,9 @@ Your own folder:
 
   bin/sluice ingest FOLDER --collection mine --as you%[6]s
   bin/sluice search 'a question' --collection mine --as you%[6]s
+
+You administer your own tenant; colleague, of the group staff, reads there (--reader group:staff); %[7]s and the
+like administer the demo's tenants.
 `
 
 func (t tour) ask(ctx context.Context, name string) error {

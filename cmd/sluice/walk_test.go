@@ -1,0 +1,92 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"sluice/client"
+)
+
+// commands are the lines of the first block after a heading of docs/operations.md.
+func commands(t *testing.T, heading string) []string {
+	t.Helper()
+	text := readText(t, filepath.Join("..", "..", "docs", "operations.md"))
+	_, text, found := strings.Cut(text, "\n"+heading+"\n")
+	require.True(t, found, heading)
+	_, text, found = strings.Cut(text, "\n```\n")
+	require.True(t, found, heading)
+	block, _, _ := strings.Cut(text, "\n```\n")
+	return strings.Split(block, "\n")
+}
+
+// shell runs a line of the documentation in the home, with sluice in PATH.
+func (h *home) shell(line string) string {
+	h.t.Helper()
+	self, err := os.Executable()
+	require.NoError(h.t, err)
+	bin := lay(h.t, h.t.TempDir(), map[string]string{"sluice": "#!/bin/sh\n" + beSluice + "=1 exec " + self + ` "$@"` + "\n"})
+	require.NoError(h.t, os.Chmod(filepath.Join(bin, "sluice"), 0o755))
+	c := exec.Command("bash", "-ec", line)
+	c.Dir, c.Env = h.dir, append(os.Environ(), "PATH="+bin+":"+os.Getenv("PATH"))
+	out, err := c.CombinedOutput()
+	require.NoError(h.t, err, "%s\n%s", line, out)
+	return string(out)
+}
+
+// Backup and restore as docs/operations.md has them, line by line: what the
+// restored directory lacks is what the old one's audit log names.
+func TestBackupAndRestoreAsDocumented(t *testing.T) {
+	if _, err := exec.LookPath("jq"); err != nil {
+		unavailable(t, "jq", err)
+	}
+	h := newHome(t, onePerson)
+	data := func(line string) string { return strings.ReplaceAll(line, "DATA", "data") }
+	d := h.serve()
+	d.collection("ann", "docs")
+	for _, key := range []string{"kept", "revoked", "deleted"} {
+		_, err := d.as("ann").Write(t.Context(), "docs", note(key, "harbour", "user:ann"))
+		require.NoError(t, err)
+	}
+	d.stop()
+	backup := commands(t, "## Backup")
+	require.Contains(t, h.shell(data(backup[0])), "data/snapshots/monday holds every change")
+
+	d = h.serve()
+	_, err := d.as("ann").SetAccess(t.Context(), "docs", "revoked", client.AccessPatch{Readers: jsonOf([]string{})})
+	require.NoError(t, err)
+	require.NoError(t, d.as("ann").Delete(t.Context(), "docs", "deleted"))
+	require.Equal(t, []string{"kept"}, found(t, d.as("ann"), "docs", "harbour"))
+	d.stop()
+
+	restore := commands(t, "## Restore")
+	check, serve, both := strings.Cut(restore[1], " && ")
+	require.True(t, both)
+	require.Equal(t, "sluice serve --config sluice.yaml", serve)
+	h.shell(data(restore[0]))
+	require.Contains(t, h.shell(data(check)), "no faults")
+	d = h.serve()
+	require.Contains(t, d.err.text(), "restored snapshot")
+	require.ElementsMatch(t, []string{"kept", "revoked", "deleted"}, found(t, d.as("ann"), "docs", "harbour"))
+	d.stop()
+
+	epoch := regexp.MustCompile(`"epoch": (\d+)`).FindStringSubmatch(readText(t, filepath.Join(h.data(), "SNAPSHOT")))
+	_, after, _ := strings.Cut(readText(t, filepath.Join("..", "..", "docs", "operations.md")), "\njq -c ")
+	query, _, _ := strings.Cut("jq -c "+after, "\n```")
+	lost := h.shell(strings.ReplaceAll(data(query), "1234", epoch[1]))
+	require.Equal(t, []string{"access.change revoked", "document.delete deleted"}, actions(lost))
+}
+
+// actions are action and document of each record.
+func actions(records string) (all []string) {
+	for _, r := range regexp.MustCompile(`"action":"([^"]+)".*?"document":"([^"]+)"`).FindAllStringSubmatch(records, -1) {
+		all = append(all, fmt.Sprint(r[1], " ", r[2]))
+	}
+	return all
+}
