@@ -112,7 +112,7 @@ type query struct {
 }
 
 func (q *query) run(ctx context.Context) (Response, error) {
-	q.response = Response{Strategy: q.plan.Strategy, PlanHash: q.plan.Hash(), Generation: q.at.ID}
+	q.response = Response{Strategy: q.plan.Strategy, PlanHash: q.plan.Hash(), Generation: q.at.ID, Analyzer: q.at.Settings.Analyzer}
 	if q.engine.serving.gate != nil {
 		q.ended("feed")
 	}

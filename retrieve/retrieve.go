@@ -29,6 +29,7 @@ type Response struct {
 	Strategy   string
 	PlanHash   string
 	Generation uint32 // that the whole answer is from
+	Analyzer   string // of the collection's texts
 	Visible    int    // documents the principal may read
 	OutOfScope int    // of those, not applicable
 	Epoch      uint64 // that the answer reflects at least; for the audit, not for who asks

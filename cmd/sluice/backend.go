@@ -10,6 +10,7 @@ import (
 	"sluice/ingest"
 	"sluice/model/tokenizer"
 	"sluice/retrieve"
+	answers "sluice/retrieve/answer"
 	"sluice/server"
 	"sluice/store"
 )
@@ -17,6 +18,7 @@ import (
 // backend is what the server serves: the two ways through the house.
 type backend struct {
 	engine     *retrieve.Engine
+	answerer   *answers.Answerer
 	writer     *ingest.Writer
 	reindexer  *ingest.Reindexer
 	embedder   *gpu.Scheduler
@@ -73,6 +75,10 @@ func (b *backend) List(ctx context.Context, p filter.Principal, collection, curs
 
 func (b *backend) Search(ctx context.Context, r retrieve.Request) (retrieve.Response, error) {
 	return b.engine.Search(ctx, r)
+}
+
+func (b *backend) Answer(ctx context.Context, r answers.Request) (answers.Response, error) {
+	return b.answerer.Answer(ctx, r)
 }
 
 func (b *backend) Reindexer() server.Reindexer { return b.reindexer }

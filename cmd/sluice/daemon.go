@@ -20,7 +20,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"golang.org/x/sync/errgroup"
 
-	"sluice/chunk/chat"
+	"sluice/chunk/planner"
 	"sluice/document/convert"
 	"sluice/filter"
 	"sluice/gpu"
@@ -29,8 +29,10 @@ import (
 	"sluice/index/milvus"
 	"sluice/index/text"
 	"sluice/ingest"
+	"sluice/model/chat"
 	"sluice/model/hub"
 	"sluice/retrieve"
+	answers "sluice/retrieve/answer"
 	"sluice/server"
 	"sluice/server/audit"
 	"sluice/server/config"
@@ -319,6 +321,7 @@ func (d *daemon) openServer(ctx context.Context) error {
 	d.server = server.New(server.Options{
 		Backend: &backend{
 			engine:     d.engine,
+			answerer:   d.newAnswerer(),
 			writer:     d.writer,
 			reindexer:  d.reindexer,
 			embedder:   d.embedder,
@@ -347,7 +350,7 @@ func (d *daemon) newWriter() (*ingest.Writer, error) {
 			return nil, fmt.Errorf("planner.key_file: %w", err)
 		}
 	}
-	return w.Planning(chat.Planner{URL: p.URL, Model: p.Model, Key: strings.TrimSpace(string(key))}), nil
+	return w.Planning(planner.Planner{Chat: chat.New(p.URL, p.Model, strings.TrimSpace(string(key)))}), nil
 }
 
 // codeCache is the folder for compiled code, "" if there is no home for it.
@@ -378,6 +381,24 @@ func (d *daemon) newEngine() *retrieve.Engine {
 		engine.RerankWith(d.reranker, d.config.Limits.RerankTimeout)
 	}
 	return engine
+}
+
+// newAnswerer has no model where none is configured.
+func (d *daemon) newAnswerer() *answers.Answerer {
+	o := answers.Options{
+		Searcher: d.engine, Embedder: d.embedder, Tokens: answers.DefaultTokens, Timeout: d.config.Limits.RequestTimeout, Observer: server.NewAnswerMetrics(d.registry),
+	}
+	c := d.config.Answer
+	if c == nil {
+		return answers.New(o)
+	}
+	o.Chat = chat.New(c.BaseURL, c.Model, os.Getenv(c.KeyEnv))
+	o.Timeout, o.Tokens, o.Relevance, o.Rerank = c.Timeout, c.ContextTokens, *c.Relevance, c.Rerank
+	o.Prices = answers.Prices{Prompt: c.PromptPrice, Completion: c.CompletionPrice}
+	if d.classifier != nil && slices.ContainsFunc(d.classifier.Info().Labels, answers.IsEntailment) {
+		o.Entailment = d.classifier
+	}
+	return answers.New(o)
 }
 
 // serve answers on the listener, and the admin listener if there is one, until

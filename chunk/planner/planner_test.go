@@ -1,4 +1,4 @@
-package chat
+package planner
 
 import (
 	"encoding/json"
@@ -10,6 +10,7 @@ import (
 
 	"sluice/chunk"
 	"sluice/document"
+	"sluice/model/chat"
 )
 
 // script answers with its lines, one a request; a number is a status.
@@ -31,7 +32,7 @@ func script(t *testing.T, answers ...any) (Planner, *[]map[string]any) {
 		}
 	}))
 	t.Cleanup(server.Close)
-	return Planner{URL: server.URL + "/v1", Model: "m", Key: "key", Client: server.Client()}, &asked
+	return Planner{chat.New(server.URL+"/v1", "m", "key")}, &asked
 }
 
 func parsed(t *testing.T) document.Document {
