@@ -11,6 +11,7 @@ const (
 	Disagreement Kind = "disagreement" // less is visible than the labels say
 	ScopeFailure Kind = "scope"        // a document out of scope was found
 	Degraded     Kind = "degraded"     // a response left a stage out
+	Unfounded    Kind = "unfounded"    // an answer says or shows what it may not
 )
 
 // Finding is one thing that the gate holds against the service.
@@ -47,6 +48,7 @@ const (
 	Leaked                      // a forbidden document, or its existence, was shown
 	OutOfScope                  // a document out of scope was found
 	SomeDegraded                // a response left a stage out
+	Unsound                     // an answer says or shows what it may not
 )
 
 // String names the outcome.
@@ -60,12 +62,14 @@ func (o Outcome) String() string {
 		return "scope failure"
 	case Leaked:
 		return "leak"
+	case Unsound:
+		return "unfounded"
 	}
 	return "failed"
 }
 
 // ExitCode is the process's: 0 passed, 1 failed, 2 a leak, 3 a scope failure,
-// 4 a degraded response.
+// 4 a degraded response, 5 an unfounded answer.
 func (o Outcome) ExitCode() int {
 	switch o {
 	case Passed:
@@ -76,6 +80,8 @@ func (o Outcome) ExitCode() int {
 		return 3
 	case SomeDegraded:
 		return 4
+	case Unsound:
+		return 5
 	}
 	return 1
 }
@@ -97,6 +103,8 @@ func outcomeOf(findings []Finding) Outcome {
 		return Failed
 	case found[ScopeFailure]:
 		return OutOfScope
+	case found[Unfounded]:
+		return Unsound
 	case found[Degraded]:
 		return SomeDegraded
 	}

@@ -16,6 +16,8 @@ import (
 
 type evalCommand struct {
 	Run evalRunCommand `cmd:"" help:"Ask every question of a data set as its principal. Exit status 2: a leak; 3: a scope failure; 4: a degraded response."`
+
+	Answers evalAnswersCommand `cmd:"" help:"Ask every question of a data set for an answer, and check what it says. Exit status as of run; 5: an answer says or shows what it may not."`
 }
 
 type evalRunCommand struct {
