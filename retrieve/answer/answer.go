@@ -134,6 +134,8 @@ type answering struct {
 	request  Request
 	language ground.Language
 	context  []Passage
+	sources  map[string]*ground.Source // by id of the passage
+	subjects []string                  // names that are asked about, and those like them
 	response Response
 	began    time.Time // when the last stage ended
 }
@@ -144,7 +146,7 @@ func (a *Answerer) Answer(ctx context.Context, r Request) (Response, error) {
 	if err := r.check(); err != nil {
 		return Response{}, err
 	}
-	q := &answering{Answerer: a, request: r, began: time.Now(), response: Response{Dropped: map[string]int{}}}
+	q := &answering{Answerer: a, request: r, began: time.Now(), sources: map[string]*ground.Source{}, response: Response{Dropped: map[string]int{}}}
 	model, cancel := context.WithTimeout(ctx, a.Timeout)
 	defer cancel()
 	if err := q.run(ctx, model); err != nil {
@@ -183,7 +185,7 @@ func (q *answering) run(ctx, model context.Context) error {
 	if len(q.context) == 0 {
 		return q.refuse(NothingFound)
 	}
-	if missing := q.unmentioned(ctx); len(missing) > 0 {
+	if q.unmentioned(ctx) {
 		return q.refuse(NotMentioned)
 	}
 	q.ended("mention")

@@ -16,6 +16,8 @@ const (
 	Malformed    = "malformed"
 	Uncited      = "citation" // cites nothing, or what there is not
 	Irrelevant   = "relevance"
+	OffSubject   = "subject" // cites what has none of the names that are asked about
+	NoAmount     = "amount"  // cites what has no amount of money, which is asked for
 	NotEntailed  = "entailment"
 	NotReadable  = "revoked" // cites what the principal may not read any more
 	leastEntails = 0.5
@@ -43,41 +45,58 @@ func (q *answering) checked(ctx context.Context, said []Sentence) ([]Sentence, e
 	return q.stillReadable(ctx, standing)
 }
 
-// fault is why the i-th sentence does not stand, "" if it does. Its text and
-// citations are tidied.
+// fault is why the i-th sentence does not stand, "" if it does. Then its
+// citations are those of the passages that say it, each by itself.
 func (q *answering) fault(i int, s *Sentence) string {
 	s.Text = strings.Join(strings.Fields(s.Text), " ")
 	if i >= maxSentences || len(s.Text) > maxText || len(s.Citations) > maxCitations || !clean(s.Text) {
 		return Malformed
 	}
-	cited := q.cited(s)
-	if len(cited) == 0 {
-		return Uncited
+	reason := Uncited
+	var say []string
+	for _, p := range q.cited(s) {
+		if fault := q.faultOf(s.Text, p); fault != "" {
+			reason = fault
+		} else {
+			say = append(say, p.ID)
+		}
 	}
-	if faults := q.source(cited).Faults(s.Text); len(faults) > 0 {
+	if s.Citations = say; len(say) > 0 {
+		return ""
+	}
+	return reason
+}
+
+// faultOf is why a passage does not say a sentence, or nothing that is asked for.
+func (q *answering) faultOf(text string, p Passage) string {
+	source := q.source(p)
+	faults := source.Faults(text)
+	switch {
+	case len(faults) > 0:
 		return string(faults[0])
-	}
-	if q.Relevance > 0 && !slices.ContainsFunc(cited, func(p Passage) bool { return !p.related || p.relevance >= q.Relevance }) {
+	case len(q.subjects) > 0 && !slices.ContainsFunc(q.subjects, source.Mentions):
+		return OffSubject
+	case ground.AsksMoney(q.response.Queries[0]) && !source.HasMoney():
+		return NoAmount
+	case p.related && p.relevance < q.Relevance:
 		return Irrelevant
 	}
 	return ""
 }
 
-// cited are the passages that a sentence cites; none if one of them does not
-// exist. Its citations become their ids, each once.
+// cited are the passages that a sentence cites, each once; none if one of them
+// does not exist.
 func (q *answering) cited(s *Sentence) (cited []Passage) {
-	var ids []string
 	for _, c := range s.Citations {
 		id := strings.Trim(c, "[] ")
 		at := slices.IndexFunc(q.context, func(p Passage) bool { return p.ID == id })
 		if at < 0 {
 			return nil
 		}
-		if !slices.Contains(ids, id) {
-			ids, cited = append(ids, id), append(cited, q.context[at])
+		if !slices.ContainsFunc(cited, func(p Passage) bool { return p.ID == id }) {
+			cited = append(cited, q.context[at])
 		}
 	}
-	s.Citations = ids
 	return cited
 }
 
@@ -149,40 +168,54 @@ func (q *answering) citedBy(said []Sentence) (all []Passage) {
 	return all
 }
 
-// unmentioned are the names that are asked about and that no passage has, nor
-// one that means the same.
-func (q *answering) unmentioned(ctx context.Context) []string {
-	source := q.source(q.context)
-	var missing []string
+// unmentioned reports that a name or a rank that is asked about is in no
+// passage, nor, of a name, one that means the same. The others become the
+// subjects of what is answered.
+func (q *answering) unmentioned(ctx context.Context) bool {
+	var names, ranks []string
 	for _, query := range q.response.Queries {
-		for _, name := range ground.Names(query, q.language.CapitalNouns) {
-			if !source.Mentions(name) && !slices.Contains(missing, name) {
-				missing = append(missing, name)
-			}
+		names, ranks = append(names, ground.Names(query, q.language)...), append(ranks, ground.Ranks(query)...)
+	}
+	var alike [][]string
+	if len(names) > 0 {
+		alike = q.alike(ctx, names)
+	}
+	for i, name := range slices.Concat(names, ranks) {
+		var same []string
+		if i < len(names) {
+			same = alike[i]
+		}
+		if slices.ContainsFunc(q.context, func(p Passage) bool { return q.source(p).Mentions(name) }) {
+			q.subjects = append(append(q.subjects, name), same...)
+		} else if len(same) == 0 {
+			return true
 		}
 	}
-	if len(missing) == 0 {
-		return nil
-	}
-	return q.unlike(ctx, missing)
+	return false
 }
 
-// unlike returns the names that are like none of the passages'.
-func (q *answering) unlike(ctx context.Context, names []string) []string {
+// alike returns, for each name, those of the passages that mean the same; none
+// where that cannot be told.
+func (q *answering) alike(ctx context.Context, names []string) [][]string {
 	var whole strings.Builder
 	for _, p := range q.context {
 		whole.WriteString(p.shown.whole() + "\n")
 	}
 	there := ground.Capitals(whole.String())
 	there = there[:min(len(there), maxNames)]
+	alike := make([][]string, len(names))
 	embedded, err := q.Embedder.Embed(ctx, gpu.Request{Texts: slices.Concat(names, there)})
 	if err != nil {
-		return names
+		return alike
 	}
-	return slices.DeleteFunc(slices.Clone(names), func(name string) bool {
-		own := embedded[slices.Index(names, name)].Vector
-		return slices.ContainsFunc(embedded[len(names):], func(e gpu.Embedding) bool { return dot(own, e.Vector) >= sameName })
-	})
+	for i := range names {
+		for j, e := range embedded[len(names):] {
+			if dot(embedded[i].Vector, e.Vector) >= sameName {
+				alike[i] = append(alike[i], there[j])
+			}
+		}
+	}
+	return alike
 }
 
 // dot is the cosine of vectors of length 1.

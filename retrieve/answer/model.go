@@ -181,6 +181,7 @@ func (q *answering) rerank(ctx context.Context) {
 	for i := range q.context {
 		q.context[i].ID = fmt.Sprintf("S%d", i+1)
 	}
+	clear(q.sources)
 }
 
 func placed(place map[string]int, id string) int {

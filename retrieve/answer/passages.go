@@ -36,8 +36,9 @@ type Passage struct {
 	Text     string
 	Score    float64
 
-	relevance float64 // to the question, in late interaction
+	relevance float64 // to the question, in late interaction; of its results the best
 	related   bool    // relevance is known
+	sections  []ground.Section
 	shown     shown
 }
 
@@ -46,6 +47,11 @@ type shown struct{ title, headings, text string }
 
 // whole is all that a sentence may be from.
 func (s shown) whole() string { return s.title + "\n" + s.headings + "\n" + s.text }
+
+// sectionOf is a result as the model sees it.
+func sectionOf(r found) ground.Section {
+	return ground.Section{Titles: withhold(r.Title) + "\n" + withhold(strings.Join(r.Headings, " > ")), Text: withhold(r.Text)}
+}
 
 // found is a result with how good it is over all queries.
 type found struct {
@@ -160,11 +166,12 @@ func (q *answering) add(content store.Content, r found) {
 		p.Start, p.End, p.Text = start, end, content.Text[start:end]
 		p.Headings = common(p.Headings, r.Headings)
 		p.relevance, p.related = max(p.relevance, r.relevance), p.related || r.related
+		p.sections = append(p.sections, sectionOf(r))
 		return
 	}
 	q.context = append(q.context, Passage{
 		Key: r.Key, Version: r.Version, Title: r.Title, Start: r.Start, End: r.End, Headings: r.Headings, Text: r.Text, Score: r.Score,
-		relevance: r.relevance, related: r.related,
+		relevance: r.relevance, related: r.related, sections: []ground.Section{sectionOf(r)},
 	})
 }
 
@@ -194,12 +201,10 @@ func shownOf(p Passage) shown {
 	return shown{withhold(p.Title), withhold(strings.Join(p.Headings, " > ")), withhold(p.Text)}
 }
 
-// source is the passages as what sentences are held against.
-func (q *answering) source(passages []Passage) *ground.Source {
-	var whole strings.Builder
-	for _, p := range passages {
-		whole.WriteString(p.shown.whole())
-		whole.WriteByte('\n')
+// source is what sentences that cite the passage are held against.
+func (q *answering) source(p Passage) *ground.Source {
+	if q.sources[p.ID] == nil {
+		q.sources[p.ID] = ground.NewSource(p.sections, q.language)
 	}
-	return ground.NewSource(whole.String(), q.language)
+	return q.sources[p.ID]
 }

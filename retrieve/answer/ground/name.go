@@ -16,33 +16,33 @@ var calendar = set(strings.Join(months, " ") + " jan feb mar apr jun jul aug sep
 var ranks = set("senior junior staff chief deputy principal director executive manager officer president contractor intern")
 
 // Names of a question: what it asks about that only its own name stands for:
-// names, codes, and the ranks of roles. Where nouns are written with a capital,
-// as in German, a capital makes no name.
-func Names(question string, capitalNouns bool) []string {
-	var all []string
-	for _, run := range names(words(normal(question)), capitalNouns) {
-		all = append(all, run...)
-	}
-	for _, w := range words(normal(question)) {
+// names and codes. Neighbours are one name.
+func Names(question string, l Language) []string {
+	return names(words(bounded(question)), l.CapitalNouns)
+}
+
+// Ranks of a question: the words, in English, that tell apart those who share a role.
+func Ranks(question string) (all []string) {
+	for _, w := range words(bounded(question)) {
 		if ranks[strings.TrimSuffix(w.folded, "s")] {
 			all = append(all, w.text)
 		}
 	}
-	slices.Sort(all)
-	return slices.Compact(all)
+	return all
 }
 
-// names are runs of neighbouring names.
-func names(text []word, capitalNouns bool) (runs [][]string) {
+// names are runs of neighbouring names, joined by spaces. Where nouns are written
+// with a capital, as in German, a capital makes no name.
+func names(text []word, capitalNouns bool) (runs []string) {
 	last := -2
 	for i, w := range text {
 		if !named(w, capitalNouns) {
 			continue
 		}
 		if last == i-1 && !w.after {
-			runs[len(runs)-1] = append(runs[len(runs)-1], w.text)
+			runs[len(runs)-1] += " " + w.text
 		} else {
-			runs = append(runs, []string{w.text})
+			runs = append(runs, w.text)
 		}
 		last = i
 	}
@@ -59,7 +59,7 @@ func named(w word, capitalNouns bool) bool {
 // Capitals are the names that a text has, wherever they stand in it.
 func Capitals(text string) []string {
 	var all []string
-	for _, w := range words(normal(text)) {
+	for _, w := range words(bounded(text)) {
 		if w.code() || w.capital() {
 			all = append(all, w.text)
 		}
@@ -68,25 +68,24 @@ func Capitals(text string) []string {
 	return slices.Compact(all)
 }
 
-// Mentions reports that the source has the name: the word, one of its stem, or
-// words that it is short for (SSO: single sign-on).
+// Mentions reports that the source has the words of a name, or what it is short
+// for (SSO: single sign-on), or what is short for it (United States: US).
 func (s *Source) Mentions(name string) bool {
-	folded := fold(strings.TrimSuffix(normal(name), "'s"))
-	return s.words[folded] || s.words[s.stem(folded)] || short(name) && strings.Contains(s.initials, folded)
+	var initials strings.Builder
+	whole, n := true, 0
+	for _, w := range words(bounded(name)) {
+		n++
+		whole = whole && s.mentions(w)
+		initials.WriteString(first(w.folded))
+	}
+	return whole || n > 1 && s.words[initials.String()]
+}
+
+func (s *Source) mentions(w word) bool {
+	return s.words[w.folded] || s.words[s.stem(w.folded)] || short(w.text) && strings.Contains(s.initials, w.folded)
 }
 
 // short reports an acronym.
 func short(name string) bool {
 	return len(name) >= 2 && len(name) <= 6 && strings.ToUpper(name) == name && strings.Trim(name, "ABCDEFGHIJKLMNOPQRSTUVWXYZ") == ""
-}
-
-// mentionsRun: every name, or what they are together short for (United States: US).
-func (s *Source) mentionsRun(run []string) bool {
-	var initials strings.Builder
-	whole := true
-	for _, name := range run {
-		whole = whole && s.Mentions(name)
-		initials.WriteString(first(fold(name)))
-	}
-	return whole || len(run) > 1 && s.words[initials.String()]
 }

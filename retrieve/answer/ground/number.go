@@ -2,6 +2,7 @@ package ground
 
 import (
 	"math"
+	"regexp"
 	"strconv"
 	"strings"
 )
@@ -27,6 +28,14 @@ var units = unitNames(map[string]string{
 	"kb": "kilobyte kilobytes", "mb": "megabyte megabytes", "gb": "gigabyte gigabytes", "tb": "terabyte terabytes", "kib": "", "mib": "", "gib": "",
 	"hz": "", "khz": "", "mhz": "", "ghz": "", "w": "watt watts", "kw": "kilowatt kilowatts", "kwh": "", "v": "volt volts", "°": "degree degrees", "l": "litre litres liter liters",
 })
+
+var currencies = []string{"eur", "usd", "gbp", "jpy", "chf"}
+
+// price is a question for an amount of money.
+var price = regexp.MustCompile(`(?i)\b(?:what|how much)\b.*\b(?:costs?|prices?|salary|salaries|fees?|budgets?|wages?|stipends?|allowances?)\b`)
+
+// AsksMoney reports a question, in English, that an amount of money answers.
+func AsksMoney(question string) bool { return price.MatchString(bounded(question)) }
 
 func unitNames(names map[string]string) map[string]string {
 	all := map[string]string{}

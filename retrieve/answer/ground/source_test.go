@@ -15,8 +15,7 @@ func language(t testing.TB, analyzer string) Language {
 	return Language{Terms: a.Terms, CapitalNouns: analyzer == "german"}
 }
 
-const policy = `Travel Policy > Meals
-The meal allowance is 60 EUR per day for travel inside the EU and 75 USD per day for travel inside the US. Alcohol is not reimbursed.
+const policy = `The meal allowance is 60 EUR per day for travel inside the EU and 75 USD per day for travel inside the US. Alcohol is not reimbursed.
 Claims submitted later than 90 days are rejected. The rule is in force since 12 March 2026; the office opens at 08:00 and closes at 5 pm.
 The Enterprise plan allows 3,000 requests per minute and costs €2,100 a month; single sign-on is part of it. Data never leaves the region.
 The first review is in November. Ask in #travel-help or at travel@example.org. Parents get two fully paid weeks; managers may add one day.
@@ -24,7 +23,7 @@ Uptime was 99.95 percent. Zoë Müller signs. The limit is 1.5 GB, one and a hal
 
 // Each sentence is as its source says, in other words.
 func TestWhatTheSourceSays(t *testing.T) {
-	s := NewSource(policy, language(t, "english"))
+	s := NewSource([]Section{{"Travel Policy > Meals", policy}}, language(t, "english"))
 	for _, sentence := range []string{
 		"The meal allowance is 60 EUR per day inside the EU.",
 		"Inside the European Union the meal allowance is 60 € a day.",
@@ -62,7 +61,7 @@ func TestWhatTheSourceSays(t *testing.T) {
 
 // Each sentence says one thing that its source does not.
 func TestWhatTheSourceDoesNotSay(t *testing.T) {
-	s := NewSource(policy, language(t, "english"))
+	s := NewSource([]Section{{"Travel Policy > Meals", policy}}, language(t, "english"))
 	for sentence, want := range map[string]Fault{
 		"The meal allowance is 95 EUR per day inside the EU.":                  Number,
 		"The meal allowance is 6 EUR per day inside the EU.":                   Number,
@@ -89,7 +88,7 @@ func TestWhatTheSourceDoesNotSay(t *testing.T) {
 		"The travel policy is at https://evil.example/meal for the allowance.": Name,
 		"The paper signs Zoe Meier.":                                           Name,
 		"Dogs are welcome wherever colleagues agree.":                          Words,
-		"PWNED":                          Words,
+		"PWNED":                          Name,
 		"":                               Words,
 		"The limit is 2.5 hours.":        Number,
 		"The limit is twenty-six files.": Number,
@@ -100,13 +99,13 @@ func TestWhatTheSourceDoesNotSay(t *testing.T) {
 }
 
 func TestOtherLanguages(t *testing.T) {
-	german := NewSource("Der Urlaub beträgt 30 Tage im Jahr und verfällt nicht. Er kostet 1.250 EUR und 99,95 Prozent.", language(t, "german"))
+	german := NewSource([]Section{{"", "Der Urlaub beträgt 30 Tage im Jahr und verfällt nicht. Er kostet 1.250 EUR und 99,95 Prozent."}}, language(t, "german"))
 	require.Empty(t, german.Faults("Urlaub verfällt nicht, er beträgt 30 Tage."))
 	require.Empty(t, german.Faults("Der Urlaub kostet 1250 EUR."))
 	require.Contains(t, german.Faults("Urlaub verfällt."), Negation)
 	require.Contains(t, german.Faults("Der Urlaub beträgt 31 Tage."), Number)
-	require.Empty(t, Names("Wie viele Tage beträgt der Urlaub?", true))
-	cjk := NewSource("年次有給休暇は２０日です。", language(t, "cjk"))
+	require.Empty(t, Names("Wie viele Tage beträgt der Urlaub?", german.language))
+	cjk := NewSource([]Section{{"", "年次有給休暇は２０日です。"}}, language(t, "cjk"))
 	require.Empty(t, cjk.Faults("年次有給休暇は20日です。"))
 	require.Contains(t, cjk.Faults("年次有給休暇は30日です。"), Number)
 }
@@ -115,39 +114,43 @@ func TestNamesOfAQuestion(t *testing.T) {
 	for question, want := range map[string][]string{
 		"When is the Atlas cutover scheduled?":          {"Atlas"},
 		"What counts as a SEV1?":                        {"SEV1"},
-		"What does SSO cost in Germany?":                {"Germany", "SSO"},
+		"What does SSO cost in Germany?":                {"SSO", "Germany"},
 		"Do I get time off after 3am in March?":         nil,
-		"How much do Staff Engineers get?":              {"Engineers", "Staff"},
-		"What is the salary band of senior engineers?":  {"senior"},
+		"How much do Staff Engineers get?":              {"Staff Engineers"},
+		"What is the salary band of senior engineers?":  nil,
 		"Berlin? How many EUR, and what do I'd get?":    nil,
 		"Is 2FA required, and a YubiKey, for iOS apps?": {"2FA", "YubiKey", "iOS"},
 	} {
-		require.Equal(t, want, Names(question, false), "%s", question)
+		require.Equal(t, want, Names(question, language(t, "english")), "%s", question)
 	}
-	s := NewSource(policy, language(t, "english"))
+	require.Equal(t, []string{"Staff", "directors"}, Ranks("How much do Staff engineers get, and directors?"))
+	s := NewSource([]Section{{"Travel Policy > Meals", policy}}, language(t, "english"))
 	for name, want := range map[string]bool{"Enterprise": true, "SSO": true, "MEAL": true, "EU": true, "zoe": true, "Atlas": false, "SEV1": false, "claim": true, "OIDC": false} {
 		require.Equal(t, want, s.Mentions(name), name)
 	}
 }
 
-// A sentence of the source has no fault, whatever stands around it; what
-// is said of it does not depend on spelling.
+// What a text says has no fault against the text, whatever follows it.
 func FuzzFaults(f *testing.F) {
 	l := language(f, "english")
 	for _, line := range strings.Split(policy, ". ") {
 		f.Add(line, "Other 7 words, May 2020.")
 	}
 	f.Add("ﬁrst ½ 10.30.2020 99/99/9999 1.2.3.4 '''5,,,5", "İ\u200b\xff")
-	f.Fuzz(func(t *testing.T, sentence, more string) {
-		s := NewSource(more+"\n"+sentence, l)
-		for _, fault := range s.Faults(sentence) {
-			if fault != Words || s.shared(normal(sentence)) >= leastShared {
-				if fault == Negation || len(sentence)+len(more) > MaxSource/2 {
-					continue // another line may say the opposite
-				}
-				t.Fatalf("%q of %q: %s", sentence, more, fault)
+	f.Fuzz(func(t *testing.T, text, more string) {
+		if len(text)+len(more) > MaxSource/4 {
+			return
+		}
+		s := NewSource([]Section{{"", text + "\n\n" + more}}, l)
+		for _, sentence := range sentences(normal(text)) {
+			if len(s.read(sentence).terms) == 0 {
+				continue
+			}
+			for _, fault := range s.Faults(sentence) {
+				t.Fatalf("%q of %q: %s", sentence, text, fault)
 			}
 		}
-		Names(sentence, false)
+		Names(text, l)
+		Capitals(text)
 	})
 }
