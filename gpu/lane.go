@@ -124,7 +124,7 @@ func markPrompt(e *tokenizer.Encoding, n int) {
 type encode func(e *tokenizer.Encoding, i int) error
 
 // run has n texts run. It returns as soon as ctx ends, or with the batch that it
-// runs itself; texts that were not started then never are. A full queue refuses a
+// runs itself, which may be others' texts too; texts that were not started then never are. A full queue refuses a
 // call before anything is done for it.
 func (l *lane) run(ctx context.Context, n int, r Request, encode encode) ([]Embedding, error) {
 	if n == 0 {
@@ -135,9 +135,7 @@ func (l *lane) run(ctx context.Context, n int, r Request, encode encode) ([]Embe
 		return nil, err
 	}
 	c := newCall(ctx, n, l.width, turn, r)
-	err = l.submit(c, r.Truncation, encode)
-	l.scheduler.submitted()
-	if err == nil {
+	if err = l.submit(c, r.Truncation, encode); err == nil {
 		err = c.wait()
 	}
 	if err != nil {
@@ -151,6 +149,7 @@ func (l *lane) run(ctx context.Context, n int, r Request, encode encode) ([]Embe
 // submit tokenizes texts and queues them, a batch's worth at a time, so that
 // devices start on the first while the last are tokenized.
 func (l *lane) submit(c *call, t Truncation, encode encode) error {
+	defer l.scheduler.submitted()
 	e := l.scheduler.encodings.Get().(*tokenizer.Encoding)
 	defer l.scheduler.encodings.Put(e)
 	n := len(c.results)
@@ -169,8 +168,7 @@ func (l *lane) submit(c *call, t Truncation, encode encode) error {
 				return err
 			}
 			if own != nil {
-				own.do()
-				l.scheduler.guests.Put(own.worker)
+				own.lead()
 			}
 			items, tokens = items[:0], 0
 		}

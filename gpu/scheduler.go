@@ -49,7 +49,7 @@ type Scheduler struct {
 	close   context.CancelFunc
 	base    context.Context // of the batches
 	cut     context.CancelFunc
-	running sync.WaitGroup // the workers, and the probes of sick devices
+	running sync.WaitGroup // the workers, the probes of sick devices, and what callers left
 
 	mu         sync.Mutex
 	room       *sync.Cond // something stopped waiting
@@ -76,6 +76,16 @@ var _ Embedder = (*Scheduler)(nil)
 // NewScheduler starts a scheduler. It owns the devices from here on; on an
 // error they stay the caller's.
 func NewScheduler(o Options, models ...Served) (*Scheduler, error) {
+	s, err := newScheduler(o, models)
+	if err != nil {
+		return nil, err
+	}
+	s.start()
+	return s, nil
+}
+
+// newScheduler makes one that runs nothing yet.
+func newScheduler(o Options, models []Served) (*Scheduler, error) {
 	s := &Scheduler{options: o.filled(), tokenizing: make(chan struct{}, runtime.GOMAXPROCS(0))}
 	s.encodings.New = func() any { return new(tokenizer.Encoding) }
 	s.guests.New = func() any { return s.newWorker() }
@@ -90,7 +100,6 @@ func NewScheduler(o Options, models ...Served) (*Scheduler, error) {
 			s.processors = append(s.processors, processor{wake: sync.NewCond(&s.mu)})
 		}
 	}
-	s.start()
 	return s, nil
 }
 

@@ -35,9 +35,9 @@ func (s *Scheduler) submitted() {
 	}
 }
 
-// enqueue lets texts wait, when there is room. If they are the call's last, and
-// a device is idle that does not keep its callers, the caller is given the
-// batch to run: it would only wait meanwhile, and need not be woken up.
+// enqueue lets texts wait, when there is room. If they are the call's last, are
+// next, and a device is idle that does not keep its callers, the caller is given
+// the batch to run: it would only wait meanwhile, and need not be woken up.
 func (s *Scheduler) enqueue(l *lane, c *call, items []item, last bool) (own *run, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -56,22 +56,22 @@ func (s *Scheduler) enqueue(l *lane, c *call, items []item, last bool) (own *run
 			continue
 		}
 		if own == nil && last && l.devices[p].prompt {
-			own = s.lend(p)
-		} else {
+			own = s.lend(p, l, c.priority)
+		}
+		if own == nil || own.processor != p {
 			s.processors[p].wake.Signal()
 		}
 	}
 	return own, nil
 }
 
-// lend begins what there is to do for processor p, for a caller to run.
-func (s *Scheduler) lend(p int) *run {
-	w := s.guests.Get().(*worker)
-	r := s.take(p, w)
-	if r == nil {
-		s.guests.Put(w)
+// lend begins l's batch on processor p for its caller to run; nil if it is
+// another's turn, whose device may keep its callers, or who is less urgent.
+func (s *Scheduler) lend(p int, l *lane, priority Priority) *run {
+	if next, first := s.turn(p); next != l || first != priority {
+		return nil
 	}
-	return r
+	return s.begin(p, l, priority, s.guests.Get().(*worker))
 }
 
 // awaitRoom returns when there is room, or nothing to wait for.
@@ -142,14 +142,19 @@ func (s *Scheduler) next(p int, w *worker) *run {
 
 // take begins what there is to do for processor p, if it is free.
 func (s *Scheduler) take(p int, w *worker) *run {
-	for _, l := range s.lanes {
-		l.prepare()
-	}
-	l, priority := s.choose(p)
+	l, priority := s.turn(p)
 	if l == nil {
 		return nil
 	}
-	return &run{worker: w, processor: p, lane: l, device: l.devices[p], priority: priority, batch: s.begin(p, l, priority, w)}
+	return s.begin(p, l, priority, w)
+}
+
+// turn tops up what waits, and chooses.
+func (s *Scheduler) turn(p int) (*lane, Priority) {
+	for _, l := range s.lanes {
+		l.prepare()
+	}
+	return s.choose(p)
 }
 
 func (s *Scheduler) wakeAll() {
@@ -202,7 +207,7 @@ func (s *Scheduler) drop(l *lane, it item) bool {
 }
 
 // begin takes the prepared batch, and leaves w's spare one in its place.
-func (s *Scheduler) begin(p int, l *lane, priority Priority, w *worker) *batch {
+func (s *Scheduler) begin(p int, l *lane, priority Priority, w *worker) *run {
 	now := time.Now()
 	b := l.classes[priority].prepared
 	l.classes[priority].prepared, w.spare = w.spare, nil
@@ -219,7 +224,7 @@ func (s *Scheduler) begin(p int, l *lane, priority Priority, w *worker) *batch {
 		s.streak++
 	}
 	s.room.Broadcast()
-	return b
+	return &run{worker: w, processor: p, lane: l, device: l.devices[p], priority: priority, batch: b}
 }
 
 // bulkTurn notes that a bulk batch begins, which delays all that wait.

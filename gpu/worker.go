@@ -33,13 +33,31 @@ func (w *worker) work(processor int) {
 	}
 }
 
-// do has the batch run and frees the processor before it delivers: the next
-// batch need not wait for that.
-func (r *run) do() {
-	ctx, b := r.scheduler.base, r.batch
-	err := r.try(ctx, b)
+// do has the batch run.
+func (r *run) do() { r.settle(r.try(r.scheduler.base, r.batch)) }
+
+// lead is do for a caller, who does not wait for what has to be found out about
+// a batch that failed.
+func (r *run) lead() {
+	err := r.try(r.scheduler.base, r.batch)
+	if err == nil {
+		r.leave(nil)
+		return
+	}
+	r.scheduler.running.Go(func() { r.leave(err) })
+}
+
+func (r *run) leave(err error) {
+	r.settle(err)
+	r.scheduler.guests.Put(r.worker)
+}
+
+// settle frees the processor of a batch that was run before it delivers: the
+// next batch need not wait for that.
+func (r *run) settle(err error) {
+	b := r.batch
 	if err != nil {
-		r.diagnose(ctx, b, err)
+		r.diagnose(r.scheduler.base, b, err)
 	}
 	r.scheduler.end(r, b.input.Tokens(), b.took, err)
 	if err == nil {

@@ -19,6 +19,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	"golang.org/x/sync/errgroup"
+	"golang.org/x/time/rate"
 
 	"sluice/chunk/planner"
 	"sluice/document/convert"
@@ -63,6 +64,8 @@ type daemon struct {
 	server     *server.Server
 	registry   *prometheus.Registry
 
+	merges *rate.Limiter // what indexes write in the background
+
 	policies *filter.Policies // overrides config.Policies where not nil
 
 	snapshots sync.Mutex // held by the one under way
@@ -77,6 +80,7 @@ func (d *daemon) open(ctx context.Context) (err error) {
 		}
 	}()
 	d.registry = prometheus.NewRegistry()
+	d.merges = rate.NewLimiter(rate.Limit(d.config.Limits.MergeBytes), int(d.config.Limits.MergeBytes))
 	if err := d.openStore(ctx); err != nil {
 		return err
 	}
@@ -298,7 +302,8 @@ func (d *daemon) openIndex(c store.Collection, fresh bool) (index.Index, error) 
 	}
 	info := d.embedder.Info()
 	options := local.Options{
-		Dimensions: c.Settings.Dimensions(info.Dimensions), Model: c.Settings.Model(info.Digest), Analyzer: analyzer, Log: d.log,
+		Dimensions: c.Settings.Dimensions(info.Dimensions), Model: c.Settings.Model(info.Digest), Analyzer: analyzer,
+		MergeLimit: d.merges, Log: d.log,
 	}
 	if !fresh {
 		ix, err := local.Open(dir, options)

@@ -8,6 +8,8 @@ import (
 	"io/fs"
 	"runtime"
 
+	"golang.org/x/time/rate"
+
 	"sluice/index"
 	"sluice/index/local/ivf"
 )
@@ -42,7 +44,7 @@ func (o Options) lists(rows int) int {
 }
 
 // writeCodes gives a segment codes, in a file and in memory, if it has enough rows.
-func (ix *Index) writeCodes(ctx context.Context, seg *segment, lists int) error {
+func (ix *Index) writeCodes(ctx context.Context, seg *segment, lists int, limit *rate.Limiter) error {
 	if seg.rows() < ix.options.codedRows {
 		return nil
 	}
@@ -53,7 +55,7 @@ func (ix *Index) writeCodes(ctx context.Context, seg *segment, lists int) error 
 		return err
 	}
 	err = writeFile(ix.options.FS, ix.dir, codesName(seg.id), func(w io.Writer) error {
-		_, err := w.Write(built.Bytes())
+		_, err := paced(ctx, w, limit).Write(built.Bytes())
 		return err
 	})
 	if err != nil {

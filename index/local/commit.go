@@ -7,6 +7,8 @@ import (
 	"io"
 	"io/fs"
 
+	"golang.org/x/time/rate"
+
 	"sluice/index"
 )
 
@@ -17,7 +19,7 @@ import (
 func (ix *Index) commit(ctx context.Context, parts []part) error {
 	sealed, fresh := split(parts)
 	if countLive(fresh) > 0 {
-		seg, err := ix.writeSegment(ctx, ix.takeID(), fresh, 0) // lists take long, and the lock is held
+		seg, err := ix.writeSegment(ctx, ix.takeID(), fresh, 0, nil) // lists take long, and the lock is held
 		if err != nil {
 			return err
 		}
@@ -65,9 +67,9 @@ func (ix *Index) takeID() uint64 {
 }
 
 // writeSegment merges parts into the file of a new segment and opens it.
-func (ix *Index) writeSegment(ctx context.Context, id uint64, parts []part, lists int) (*segment, error) {
+func (ix *Index) writeSegment(ctx context.Context, id uint64, parts []part, lists int, limit *rate.Limiter) (*segment, error) {
 	err := writeFile(ix.options.FS, ix.dir, segmentName(id), func(w io.Writer) error {
-		return mergeParts(ctx, w, ix.options.Dimensions, parts)
+		return mergeParts(ctx, paced(ctx, w, limit), ix.options.Dimensions, parts)
 	})
 	if err != nil {
 		return nil, err
@@ -76,7 +78,7 @@ func (ix *Index) writeSegment(ctx context.Context, id uint64, parts []part, list
 	if err != nil {
 		return nil, err
 	}
-	if err := ix.writeCodes(ctx, seg, lists); err != nil {
+	if err := ix.writeCodes(ctx, seg, lists, limit); err != nil {
 		seg.release()
 		return nil, err
 	}

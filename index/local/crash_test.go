@@ -89,6 +89,56 @@ func TestCrash(t *testing.T) {
 	}
 }
 
+// TestCrashWhileLinking cuts the power before every operation of Link, and
+// after it. The index is what it was; the copy is that too, or has no manifest.
+func TestCrashWhileLinking(t *testing.T) {
+	for seed := range uint64(10) {
+		var crashes []crash
+		linking, disk, rng := false, vfs.NewCrashableMem(), rand.New(rand.NewPCG(seed, 4))
+		clone := func(op errorfs.Op) {
+			cut := vfs.CrashCloneCfg{UnsyncedDataPercent: []int{0, 30, 100}[rng.IntN(3)], RNG: rng}
+			crashes = append(crashes, crash{disk: disk.CrashClone(cut), op: op})
+		}
+		hook := errorfs.InjectorFunc(func(op errorfs.Op) error {
+			if linking && op.Kind.ReadOrWrite() == errorfs.OpIsWrite {
+				clone(op)
+			}
+			return nil
+		})
+		files := errorfs.Wrap(disk, hook)
+		ix, err := Open("index", testOptions(t, files))
+		require.NoError(t, err)
+		history := writeHistory(t, ix, conformance.NewCorpus(seed, testDims))
+		require.NoError(t, ix.Flush(t.Context()))
+		want := history[ix.Applied()]
+		linking = true
+		require.NoError(t, Link("index", "copy", files))
+		linking = false
+		require.Greater(t, len(crashes), 4)
+		clone(errorfs.Op{})
+		require.NoError(t, ix.Close())
+		whole := 0
+		for _, c := range crashes {
+			requireState(t, "index", c, want, seed)
+			if _, err := c.disk.Stat("copy/" + manifestName); err == nil {
+				requireState(t, "copy", c, want, seed)
+				whole++
+			}
+		}
+		require.Less(t, whole, len(crashes), "the manifest comes last")
+	}
+}
+
+func requireState(t *testing.T, dir string, c crash, want state, seed uint64) {
+	t.Helper()
+	_, err := Check(dir, c.disk)
+	require.NoError(t, err, "seed %d, crash at %v", seed, c.op)
+	ix, err := Open(dir, testOptions(t, c.disk))
+	require.NoError(t, err, "seed %d, crash at %v", seed, c.op)
+	require.Equal(t, want, stateOf(t, ix), "seed %d, crash at %v", seed, c.op)
+	require.NoError(t, ix.Close())
+}
+
 // writeHistory applies, flushes and merges at random and returns the state of
 // every epoch.
 func writeHistory(t *testing.T, ix *Index, c *conformance.Corpus) []state {

@@ -8,6 +8,8 @@ import (
 	"math"
 	"math/bits"
 	"slices"
+
+	"golang.org/x/time/rate"
 )
 
 const (
@@ -23,12 +25,12 @@ const (
 )
 
 // pace is how eagerly segments are merged.
-type pace int
+type pace struct {
+	atRest bool          // until the searches cost nearly the least; else as little as keeps their number logarithmic
+	limit  *rate.Limiter // of bytes written; nil: as fast as the disk takes them
+}
 
-const (
-	ingesting pace = iota // as little as keeps their number logarithmic
-	settled               // until the searches cost nearly the least
-)
+var ingesting, settled = pace{}, pace{atRest: true}
 
 // pickMerge chooses the sealed parts to merge next: one with much deleted, all
 // of the smallest tier that has many, at rest the smaller ones, or one that has
@@ -44,7 +46,7 @@ func pickMerge(parts []part, o Options, pace pace) []part {
 	if tier := smallestFull(sealed); tier != nil {
 		return tier
 	}
-	if pace == settled {
+	if pace.atRest {
 		if n := mergedAtRest(sealed); n > 1 {
 			return sealed[:n]
 		}

@@ -27,14 +27,14 @@ func (ix *Index) mergeLoop(ctx context.Context) {
 	quiet := time.NewTimer(quietTime)
 	defer quiet.Stop()
 	for {
-		pace := ingesting
+		pace := pace{limit: ix.options.MergeLimit}
 		select {
 		case <-ctx.Done():
 			return
 		case <-ix.wake:
 			quiet.Reset(quietTime)
 		case <-quiet.C:
-			pace = settled
+			pace.atRest = true
 		}
 		if ix.options.manualMerge {
 			continue
@@ -46,7 +46,8 @@ func (ix *Index) mergeLoop(ctx context.Context) {
 }
 
 // Compact merges sealed segments now until nothing more is worthwhile, as the
-// background does once nothing is ingested, and returns when it is done.
+// background does once nothing is ingested, but as fast as it can, and returns
+// when it is done.
 func (ix *Index) Compact(ctx context.Context) error {
 	if err := ix.mergeAll(ctx, settled); err != nil {
 		return fmt.Errorf("compacting index %s: %w", ix.dir, err)
@@ -81,7 +82,7 @@ func (ix *Index) merge(ctx context.Context, pace pace) (merged bool, err error) 
 	defer ix.pending.Store(0)
 	var seg *segment
 	if countLive(picked) > 0 {
-		if seg, err = ix.writeSegment(ctx, id, picked, ix.options.lists(countLive(picked))); err != nil {
+		if seg, err = ix.writeSegment(ctx, id, picked, ix.options.lists(countLive(picked)), pace.limit); err != nil {
 			return false, err
 		}
 		defer seg.release()

@@ -35,7 +35,7 @@ func TestChangesDuringMerge(t *testing.T) {
 		require.NoError(t, err)
 		var seg *segment
 		if countLive(picked) > 0 {
-			seg, err = ix.writeSegment(t.Context(), id, picked, ix.options.lists(countLive(picked)))
+			seg, err = ix.writeSegment(t.Context(), id, picked, ix.options.lists(countLive(picked)), nil)
 			require.NoError(t, err)
 		}
 		for range 4 {

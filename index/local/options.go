@@ -8,6 +8,7 @@ import (
 	"math"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
+	"golang.org/x/time/rate"
 
 	"sluice/index"
 	"sluice/index/text"
@@ -20,10 +21,11 @@ type Options struct {
 	Analyzer   text.Analyzer
 	Model      string // digest of what made the vectors; only compared
 
-	FreshRows  int          // rows kept in memory before they are sealed; 0: 8,192
-	FreshBytes int          // the same in bytes; 0: 32 MiB
-	FS         vfs.FS       // nil: the operating system's
-	Log        *slog.Logger // background work that failed and is tried again; nil: slog.Default()
+	FreshRows  int           // rows kept in memory before they are sealed; 0: 8,192
+	FreshBytes int           // the same in bytes; 0: 32 MiB
+	MergeLimit *rate.Limiter // of bytes that merges in the background write, shared with other indexes; nil: none
+	FS         vfs.FS        // nil: the operating system's
+	Log        *slog.Logger  // background work that failed and is tried again; nil: slog.Default()
 
 	manualMerge bool // tests call merge themselves
 	codedRows   int  // tests want codes of fewer rows; 0: defaultCodedRows
@@ -71,7 +73,9 @@ func (o Options) validate() error {
 	case len(o.Model) > maxName:
 		return fmt.Errorf("model digest of %d bytes: %w", len(o.Model), index.ErrInvalid)
 	case o.FreshRows < 0 || o.FreshBytes < 0:
-		return fmt.Errorf("negative bound on fresh rows or threads: %w", index.ErrInvalid)
+		return fmt.Errorf("negative bound on fresh rows: %w", index.ErrInvalid)
+	case o.MergeLimit != nil && o.MergeLimit.Burst() < 1:
+		return fmt.Errorf("a limit on merges that lets nothing through: %w", index.ErrInvalid)
 	case binary.NativeEndian.Uint16([]byte{1, 0}) != 1:
 		return errors.New("the embedded index needs a little-endian processor")
 	}

@@ -63,6 +63,7 @@ type Limits struct {
 	RerankTimeout      time.Duration `yaml:"rerank_timeout" doc:"How long the cross-encoder may take within a search; past it the answer is that of hybrid, marked as degraded."`
 	ReadTimeout        time.Duration `yaml:"read_timeout" doc:"Time in which a request, or one line of an NDJSON body, must arrive."`
 	DrainTimeout       time.Duration `yaml:"drain_timeout" doc:"On shutdown, how long requests in flight may go on."`
+	MergeBytes         Size          `yaml:"merge_bytes" doc:"How much merges of index segments write in a second, of all collections together: what searches and commits want of the disk comes first. Too little, and a bulk load leaves many small segments, which cost every search."`
 }
 
 // Auth lists the ways to prove an identity.
@@ -158,6 +159,7 @@ func Default() Config {
 			RerankTimeout:      3 * time.Second,
 			ReadTimeout:        30 * time.Second,
 			DrainTimeout:       20 * time.Second,
+			MergeBytes:         64 << 20,
 		},
 		Audit: Audit{FileBytes: 64 << 20, Files: 64, Sync: time.Second, Administration: "refuse", Searches: "continue"},
 		Log:   Log{Level: "info", Format: "text"},

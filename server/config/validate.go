@@ -180,6 +180,7 @@ func (l Limits) validate() error {
 		positive("limits.rerank_timeout", int64(l.RerankTimeout)),
 		positive("limits.read_timeout", int64(l.ReadTimeout)),
 		positive("limits.drain_timeout", int64(l.DrainTimeout)),
+		positive("limits.merge_bytes", int64(l.MergeBytes)),
 	)
 }
 

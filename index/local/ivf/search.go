@@ -134,11 +134,12 @@ const (
 	estimateError = 0.6 // √(1−⟨o,ō⟩²), with ⟨o,ō⟩ about .8
 
 	// A list is visited if its centroid's squared distance to the query is no
-	// more than that of the k-th row found and reach, or what of it remains
-	// where fewer rows are allowed: reach + fewer·log₁₀(allowed share). Chosen on
-	// sentence vectors for a recall of .99 of ten rows.
-	reach, fewer = 0.165, 0.12
-	mostLists    = 24 // squared, over the lists and the allowed share: see most
+	// more than that of the k-th row found and reach, or less where fewer rows are
+	// allowed: base + fewer·log₁₀(allowed share). Chosen on sentence vectors for
+	// a recall of .99 of ten rows.
+	reach       = 0.145
+	base, fewer = 0.165, 0.12
+	mostLists   = 14 // squared, over the lists and the allowed share: see most
 
 	// Scanning a block costs about as much as scoring so many rows.
 	rowsPerBlock = 2
@@ -174,7 +175,7 @@ func (x *Index) searchLists(q *Query, a *Allowed, live []uint64, k int, floor fl
 	s.begin(x.rows)
 	share := float64(a.count) / float64(x.rows)
 	v := visit{x: x, q: q, live: live, s: s, threshold: floor, certain: floor > float32(math.Inf(-1)), budget: a.count / rowsPerBlock,
-		reach: float32(reach + fewer*math.Log10(share))}
+		reach: float32(min(reach, base+fewer*math.Log10(share)))}
 	switch {
 	case a.count == x.rows:
 	case a.used.Swap(true):
