@@ -25,6 +25,7 @@ type fakeBackend struct {
 	onSearch   func(p Principal, response *client.SearchResponse)
 	onWrite    func(result *client.WriteResult)
 	onDocument func(doc *client.DocumentInfo)
+	onAnswer   func(p Principal, r client.AnswerRequest, a *client.Answer)
 }
 
 func newFake(d *Dataset) *fakeBackend {
