@@ -81,13 +81,7 @@ func (q *request) streamAnswer(r answers.Request) error {
 	q.http.Response.Header.Set("Cache-Control", "no-store")
 	q.http.Response.ImmediateHeaderFlush = true
 	a := &answerEvents{q: q, pipe: newPipe(pendingEvents), done: make(chan struct{})}
-	r.Progress = func(e answers.Event) {
-		event := client.AnswerEvent{Queries: e.Queries}
-		if e.Sentence != nil {
-			event.Sentence = &client.AnswerSentence{Text: e.Sentence.Text, Citations: e.Sentence.Citations}
-		}
-		a.send(event)
-	}
+	r.Searching = func(queries []string) { a.send(client.AnswerEvent{Queries: queries}) }
 	go a.run(r)
 	q.http.Response.SetBodyStream(a, -1)
 	return nil
@@ -118,6 +112,9 @@ func (a *answerEvents) run(r answers.Request) {
 		return
 	}
 	whole := answerOf(response)
+	for _, s := range whole.Sentences { // not before the answer is recorded
+		a.send(client.AnswerEvent{Sentence: &s})
+	}
 	a.send(client.AnswerEvent{Answer: &whole})
 }
 

@@ -81,8 +81,7 @@ func TestAnswerRequestsThatAreRefused(t *testing.T) {
 
 func TestStreamedAnswer(t *testing.T) {
 	d := answering(t, func(_ context.Context, r answers.Request) (answers.Response, error) {
-		r.Progress(answers.Event{Queries: answered.Queries})
-		r.Progress(answers.Event{Sentence: &answered.Sentences[0]})
+		r.Searching(answered.Queries)
 		return answered, nil
 	})
 	var events []client.AnswerEvent
@@ -126,10 +125,9 @@ func TestClientsThatLeaveAnAnswer(t *testing.T) {
 	ended := make(chan error, 1)
 	began := make(chan struct{})
 	d := answering(t, func(ctx context.Context, r answers.Request) (answers.Response, error) {
-		r.Progress(answers.Event{Queries: []string{"q"}})
 		close(began)
-		for i := 0; ctx.Err() == nil; i++ { // until a write finds out
-			r.Progress(answers.Event{Sentence: &answers.Sentence{Text: strings.Repeat("x", 32<<10)}})
+		for ctx.Err() == nil { // until a write finds out
+			r.Searching([]string{strings.Repeat("x", 32<<10)})
 		}
 		ended <- ctx.Err()
 		return answers.Response{}, ctx.Err()

@@ -323,10 +323,14 @@ func (d *daemon) openServer(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	answerer, err := d.newAnswerer()
+	if err != nil {
+		return err
+	}
 	d.server = server.New(server.Options{
 		Backend: &backend{
 			engine:     d.engine,
-			answerer:   d.newAnswerer(),
+			answerer:   answerer,
 			writer:     d.writer,
 			reindexer:  d.reindexer,
 			embedder:   d.embedder,
@@ -389,21 +393,25 @@ func (d *daemon) newEngine() *retrieve.Engine {
 }
 
 // newAnswerer has no model where none is configured.
-func (d *daemon) newAnswerer() *answers.Answerer {
+func (d *daemon) newAnswerer() (*answers.Answerer, error) {
 	o := answers.Options{
 		Searcher: d.engine, Embedder: d.embedder, Tokens: answers.DefaultTokens, Timeout: d.config.Limits.RequestTimeout, Observer: server.NewAnswerMetrics(d.registry),
 	}
 	c := d.config.Answer
 	if c == nil {
-		return answers.New(o)
+		return answers.New(o), nil
 	}
-	o.Chat = chat.New(c.BaseURL, c.Model, os.Getenv(c.KeyEnv))
+	key := os.Getenv(c.KeyEnv)
+	if c.KeyEnv != "" && key == "" {
+		return nil, fmt.Errorf("answer.key_env: the variable %s is empty; put the key into it, or leave key_env out", c.KeyEnv)
+	}
+	o.Chat = chat.New(c.BaseURL, c.Model, key)
 	o.Timeout, o.Tokens, o.Relevance, o.Rerank = c.Timeout, c.ContextTokens, *c.Relevance, c.Rerank
 	o.Prices = answers.Prices{Prompt: c.PromptPrice, Completion: c.CompletionPrice}
 	if d.classifier != nil && slices.ContainsFunc(d.classifier.Info().Labels, answers.IsEntailment) {
 		o.Entailment = d.classifier
 	}
-	return answers.New(o)
+	return answers.New(o), nil
 }
 
 // serve answers on the listener, and the admin listener if there is one, until

@@ -88,17 +88,11 @@ type Request struct {
 	Question   string
 	History    []Turn // of the conversation, oldest first
 	Scope      filter.Scope
-	Progress   func(Event) // hears of steps; nil: nobody does
+	Searching  func(queries []string) // hears what will be searched; nil: nobody does
 }
 
 // Turn is what one side said before.
 type Turn struct{ Question, Answer string }
-
-// Event is a step: the queries that are searched, or a sentence that stands.
-type Event struct {
-	Queries  []string
-	Sentence *Sentence
-}
 
 // Response answers it.
 type Response struct {
@@ -274,12 +268,6 @@ func (q *answering) ended(stage string) {
 	now := time.Now()
 	q.response.Stages = append(q.response.Stages, retrieve.Stage{Name: stage, Took: now.Sub(q.began)})
 	q.began = now
-}
-
-func (q *answering) progress(e Event) {
-	if q.request.Progress != nil {
-		q.request.Progress(e)
-	}
 }
 
 // speak sets the language of the collection's texts.

@@ -26,9 +26,9 @@ func travel() map[string]page {
 
 func TestAnswer(t *testing.T) {
 	h := newHouse(t, travel(), says(sentences("S2", "The meal allowance is 60 EUR a day.", "Alcohol isn't reimbursed.")))
-	var events []Event
+	var searching []string
 	r := request("ann", "What is the meal allowance?")
-	r.Progress = func(e Event) { events = append(events, e) }
+	r.Searching = func(queries []string) { searching = queries }
 	got, err := h.Answer(t.Context(), r)
 	require.NoError(t, err)
 	require.Equal(t, Answered, got.Outcome)
@@ -44,8 +44,7 @@ func TestAnswer(t *testing.T) {
 	require.InDelta(t, (100*2+10*10)/1e6, got.Usage.Cost, 1e-12)
 	require.Equal(t, []string{"answer"}, h.counted.asked)
 	require.Len(t, h.counted.answered, 1)
-	require.Equal(t, got.Queries, events[0].Queries)
-	require.Equal(t, got.Sentences, []Sentence{*events[1].Sentence, *events[2].Sentence})
+	require.Equal(t, got.Queries, searching)
 }
 
 // Every reason for which a sentence falls, beside one that stands.

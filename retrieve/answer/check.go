@@ -24,7 +24,7 @@ const (
 	// sameName is the cosine from which two names are taken for the same thing (Europe,
 	// EU; America, US), by all-MiniLM-L6-v2. Measured: docs/answers.md.
 	sameName   = 0.45
-	maxNames   = 256 // of the passages, that a name is compared with
+	maxNames   = 256 // of the question, and of the passages, that are compared
 	entailment = "entailment"
 )
 
@@ -156,7 +156,6 @@ func (q *answering) stillReadable(ctx context.Context, said []Sentence) ([]Sente
 			continue
 		}
 		kept = append(kept, s)
-		q.progress(Event{Sentence: &s})
 	}
 	return kept, nil
 }
@@ -178,11 +177,11 @@ func (q *answering) unmentioned(ctx context.Context) bool {
 	}
 	var alike [][]string
 	if len(names) > 0 {
-		alike = q.alike(ctx, names)
+		alike = q.alike(ctx, names[:min(len(names), maxNames)])
 	}
 	for i, name := range slices.Concat(names, ranks) {
 		var same []string
-		if i < len(names) {
+		if i < len(alike) {
 			same = alike[i]
 		}
 		if slices.ContainsFunc(q.context, func(p Passage) bool { return q.source(p).Mentions(name) }) {

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"sluice/model/chat"
+	"sluice/retrieve/answer/ground"
 )
 
 const (
@@ -196,7 +197,7 @@ func (q *answering) ask(ctx context.Context) ([]Sentence, error) {
 	defer q.ended("model")
 	q.response.Model = q.Chat.Model()
 	var reply struct{ Sentences *[]Sentence }
-	err := q.call(ctx, "answer", answerTask, q.task(maxPassage+maxGap), func(text string) error {
+	err := q.call(ctx, "answer", answerTask, q.task(ground.MaxSource), func(text string) error {
 		reply.Sentences = nil // of the try before
 		if err := decode(text, &reply); err != nil {
 			return err

@@ -67,7 +67,9 @@ func (q *answering) retrieve(ctx, model context.Context) error {
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
-	q.progress(Event{Queries: q.response.Queries})
+	if q.request.Searching != nil {
+		q.request.Searching(q.response.Queries)
+	}
 	results, err := q.search(ctx)
 	if err != nil {
 		return err

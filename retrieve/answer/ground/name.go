@@ -18,7 +18,11 @@ var ranks = set("senior junior staff chief deputy principal director executive m
 // Names of a question: what it asks about that only its own name stands for:
 // names and codes. Neighbours are one name.
 func Names(question string, l Language) []string {
-	return names(words(bounded(question)), l.CapitalNouns)
+	question = bounded(question)
+	if strings.ToUpper(question) == question {
+		return nil // in capitals all through
+	}
+	return names(words(question), l.CapitalNouns)
 }
 
 // Ranks of a question: the words, in English, that tell apart those who share a role.

@@ -119,6 +119,7 @@ func TestNamesOfAQuestion(t *testing.T) {
 		"How much do Staff Engineers get?":              {"Staff Engineers"},
 		"What is the salary band of senior engineers?":  nil,
 		"Berlin? How many EUR, and what do I'd get?":    nil,
+		"WHAT DOES SSO COST IN GERMANY?":                nil,
 		"Is 2FA required, and a YubiKey, for iOS apps?": {"2FA", "YubiKey", "iOS"},
 	} {
 		require.Equal(t, want, Names(question, language(t, "english")), "%s", question)
