@@ -100,30 +100,13 @@ type answerRunner struct {
 // answers. A leak is a finding, as is a citation of nothing, a refusal with
 // evidence and a planted sentence.
 func RunAnswers(ctx context.Context, o AnswerOptions) (AnswerReport, error) {
-	dataset, err := Load(o.Dataset)
+	o.Strategies = []string{"answer"}
+	whole, err := newRunner(ctx, o.Options)
 	if err != nil {
 		return AnswerReport{}, err
 	}
-	cases, err := dataset.Select(o.Split)
-	if err != nil {
-		return AnswerReport{}, err
-	}
-	whole, err := newReport(ctx, o.Options, dataset, cases)
-	if err != nil {
-		return AnswerReport{}, err
-	}
-	backend, err := o.Connect(ctx, dataset)
-	if err != nil {
-		return AnswerReport{}, fmt.Errorf("connecting to the service: %w", err)
-	}
-	r := &answerRunner{
-		runner: &runner{
-			options: o.Options, dataset: dataset, cases: cases, backend: backend, report: whole,
-			sessions: map[string]Session{}, texts: map[string]string{}, done: map[string]int{},
-		},
-		judge: o.Judge, report: newAnswerReport(o, whole),
-	}
-	if err := errors.Join(r.run(ctx), backend.Close()); err != nil {
+	r := &answerRunner{runner: whole, judge: o.Judge, report: newAnswerReport(o, whole.report)}
+	if err := errors.Join(r.run(ctx), whole.backend.Close()); err != nil {
 		return r.report, err
 	}
 	r.report.summarize(r.answers)

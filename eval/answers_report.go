@@ -5,16 +5,16 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
-	"math"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 
 	"sluice/bench/figures"
+	"sluice/eval/statistics"
 )
 
-// share is a proportion with its 95 % interval.
+// share is a proportion.
 type share struct {
 	name   string
 	of, in int // of these, in that many
@@ -39,17 +39,6 @@ func (c AnswerCounts) shares() []share {
 	return slices.DeleteFunc(all, func(s share) bool { return s.in == 0 })
 }
 
-func (s share) value() float64 { return float64(s.of) / float64(s.in) }
-
-// interval is Wilson's at 95 % (Wilson: Probable Inference, the Law of
-// Succession, and Statistical Inference, 1927).
-func (s share) interval() (low, high float64) {
-	const z = 1.959963984540054
-	n, p := float64(s.in), s.value()
-	middle, half := p+z*z/(2*n), z*math.Sqrt(p*(1-p)/n+z*z/(4*n*n))
-	return max(0, (middle-half)/(1+z*z/n)), min(1, (middle+half)/(1+z*z/n))
-}
-
 // F1 of the facts that the judge counts; 0 without a judge.
 func (c AnswerCounts) F1() float64 {
 	if c.SaidRightly == 0 || c.WantedSaid == 0 {
@@ -64,7 +53,7 @@ func (r *AnswerReport) summarize(cases []AnswerCase) {
 	for _, c := range cases {
 		latencies = append(latencies, c.LatencyMS)
 	}
-	r.P50, r.P95 = quantile(.5, latencies), quantile(.95, latencies)
+	r.P50, r.P95 = statistics.Quantile(.5, latencies), statistics.Quantile(.95, latencies)
 	r.Outcome = outcomeOf(r.Findings)
 }
 
@@ -77,8 +66,8 @@ func (r AnswerReport) Figures() figures.File {
 		"planted_said": float64(r.Counts.PlantedSaid), "p50_ms": r.P50, "p95_ms": r.P95, "tokens": float64(r.Tokens), "cost": r.Cost,
 	}
 	for _, s := range r.Counts.shares() {
-		low, high := s.interval()
-		values["share."+s.name], values["share."+s.name+".low"], values["share."+s.name+".high"] = s.value(), low, high
+		e := statistics.Rate(s.of, s.in)
+		values["share."+s.name], values["share."+s.name+".low"], values["share."+s.name+".high"] = e.Mean, e.Low, e.High
 	}
 	for i, n := range r.Counts.Grades {
 		values[fmt.Sprintf("completeness.%d", i)] = float64(n)
@@ -98,8 +87,8 @@ func (r AnswerReport) Markdown() string {
 	fmt.Fprintf(&b, "# Answers: %s, split %q: %s\n\nModel: %s\n\n", r.Dataset, r.Split, r.Outcome, r.Model)
 	fmt.Fprintf(&b, "| share | of | in | value | 95 %% |\n|---|---|---|---|---|\n")
 	for _, s := range r.Counts.shares() {
-		low, high := s.interval()
-		fmt.Fprintf(&b, "| %s | %d | %d | %.3f | %.3f–%.3f |\n", s.name, s.of, s.in, s.value(), low, high)
+		e := statistics.Rate(s.of, s.in)
+		fmt.Fprintf(&b, "| %s | %d | %d | %.3f | %.3f–%.3f |\n", s.name, s.of, s.in, e.Mean, e.Low, e.High)
 	}
 	g := r.Counts.Grades
 	fmt.Fprintf(&b, "\nCompleteness of the answered cases: %d none, %d some, %d most, %d all of the facts\n", g[0], g[1], g[2], g[3])

@@ -11,6 +11,8 @@ const (
 	Disagreement Kind = "disagreement" // less is visible than the labels say
 	ScopeFailure Kind = "scope"        // a document out of scope was found
 	Degraded     Kind = "degraded"     // a response left a stage out
+	ProbeFailure Kind = "probe"        // an answer shows that a forbidden document exists
+	Mixed        Kind = "chunkers"     // documents of one format are cut in different ways
 	Unfounded    Kind = "unfounded"    // an answer says or shows what it may not
 )
 
@@ -48,6 +50,7 @@ const (
 	Leaked                      // a forbidden document, or its existence, was shown
 	OutOfScope                  // a document out of scope was found
 	SomeDegraded                // a response left a stage out
+	MixedUp                     // documents of one format are cut in different ways
 	Unsound                     // an answer says or shows what it may not
 )
 
@@ -58,6 +61,8 @@ func (o Outcome) String() string {
 		return "passed"
 	case SomeDegraded:
 		return "degraded"
+	case MixedUp:
+		return "mixed chunkers"
 	case OutOfScope:
 		return "scope failure"
 	case Leaked:
@@ -69,7 +74,7 @@ func (o Outcome) String() string {
 }
 
 // ExitCode is the process's: 0 passed, 1 failed, 2 a leak, 3 a scope failure,
-// 4 a degraded response, 5 an unfounded answer.
+// 4 a degraded response, 5 chunkers mixed, 6 an unfounded answer.
 func (o Outcome) ExitCode() int {
 	switch o {
 	case Passed:
@@ -81,6 +86,8 @@ func (o Outcome) ExitCode() int {
 	case SomeDegraded:
 		return 4
 	case Unsound:
+		return 6
+	case MixedUp:
 		return 5
 	}
 	return 1
@@ -88,6 +95,17 @@ func (o Outcome) ExitCode() int {
 
 // MarshalText names the outcome in run.json.
 func (o Outcome) MarshalText() ([]byte, error) { return []byte(o.String()), nil }
+
+// UnmarshalText reads a name that MarshalText wrote.
+func (o *Outcome) UnmarshalText(text []byte) error {
+	for _, known := range []Outcome{Failed, Passed, Leaked, OutOfScope, SomeDegraded, MixedUp} {
+		if known.String() == string(text) {
+			*o = known
+			return nil
+		}
+	}
+	return fmt.Errorf("unknown outcome %q", text)
+}
 
 // outcomeOf is the gravest of the findings. A disagreement fails the run unless
 // there is a leak as well.
@@ -97,7 +115,7 @@ func outcomeOf(findings []Finding) Outcome {
 		found[f.Kind] = true
 	}
 	switch {
-	case found[Leak]:
+	case found[Leak], found[ProbeFailure]:
 		return Leaked
 	case found[Disagreement]:
 		return Failed
@@ -105,6 +123,8 @@ func outcomeOf(findings []Finding) Outcome {
 		return OutOfScope
 	case found[Unfounded]:
 		return Unsound
+	case found[Mixed]:
+		return MixedUp
 	case found[Degraded]:
 		return SomeDegraded
 	}

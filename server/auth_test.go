@@ -64,6 +64,12 @@ func TestRoles(t *testing.T) {
 		"POST " + c + "/reindex/estimate":    identity.Admin,
 		"GET " + c + "/reindex/events":       identity.Admin,
 		"POST " + c + "/reindex/drop":        identity.Admin,
+		"GET /v1/identity":                   identity.Read,
+		"GET /v1/demo":                       identity.None,
+		"GET /v1/policies":                   identity.Admin,
+		"GET /v1/collections":                identity.Read,
+		"GET /console":                       identity.None,
+		"GET /console/app.js":                identity.None,
 		"POST /v1/embeddings":                identity.Read,
 		"POST /":                             identity.Read,
 		"POST /embed":                        identity.Read,
@@ -146,7 +152,7 @@ func TestAdminListener(t *testing.T) {
 	require.NoError(t, err)
 	ctx, cancel := context.WithCancel(context.Background())
 	served := make(chan error, 1)
-	go func() { served <- ServeAdmin(ctx, listener, d.registry, nil, nil) }()
+	go func() { served <- ServeAdmin(ctx, listener, Administration{Metrics: d.registry}) }()
 	admin := &daemon{t: t, url: "http://" + listener.Addr().String()}
 	require.Contains(t, admin.send("GET", "/metrics", "").body, "sluice_http_requests_in_flight")
 	require.Contains(t, admin.send("GET", "/debug/pprof/", "").body, "goroutine")

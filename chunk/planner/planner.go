@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"strings"
+	"time"
 
 	"sluice/chunk"
 	"sluice/document"
@@ -13,8 +14,9 @@ import (
 )
 
 const (
-	attempts   = 3   // that are made for a section
-	maxExcerpt = 400 // bytes of an element that the model is shown
+	attempts   = 3               // that are made for a section
+	patience   = 2 * time.Minute // with an attempt
+	maxExcerpt = 400             // bytes of an element that the model is shown
 )
 
 // Planner asks a chat model to group the elements of a section. The answer is
@@ -25,13 +27,13 @@ const instructions = `Group the elements of a document into chunks for retrieval
 	`Keep an element that leads to the next one with it. Use every id except those of headings exactly once; headings may be repeated or left out. ` +
 	`Do not group elements that are far apart. Answer with JSON alone: {"chunks": [["h1", "p1"], ["p2", "t1"]]}.`
 
-// Plan asks up to three times: what is no plan of the section is said to the
+// Plan asks up to three times, and waits two minutes for each answer at most: what is no plan of the section is said to the
 // model with the next question. A status that asking again cannot mend ends it.
 func (p Planner) Plan(ctx context.Context, s chunk.Section) ([][]string, error) {
 	messages := []chat.Message{{Role: "system", Content: instructions}, {Role: "user", Content: describe(s)}}
 	var failed error
 	for range attempts {
-		reply, err := p.Chat.Ask(ctx, messages)
+		reply, err := p.ask(ctx, messages)
 		if ctx.Err() != nil || chat.Lasting(err) {
 			return nil, err
 		}
@@ -47,6 +49,12 @@ func (p Planner) Plan(ctx context.Context, s chunk.Section) ([][]string, error) 
 		failed = err
 	}
 	return nil, fmt.Errorf("%s gave no plan in %d attempts: %w", p.Chat.Model(), attempts, failed)
+}
+
+func (p Planner) ask(ctx context.Context, messages []chat.Message) (chat.Reply, error) {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	return p.Chat.Ask(ctx, messages)
 }
 
 // describe lists the elements, a line each.

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"sluice/eval"
-	"sluice/eval/scripted"
+	model "sluice/eval/scripted"
 	"sluice/kernels/simd"
 	"sluice/model/chat"
 	"sluice/server/config"
@@ -73,11 +73,11 @@ func (c evalAnswersCommand) model() (settings *config.Answer, name string, stop 
 	if err != nil {
 		return nil, "", nil, err
 	}
-	model := scripted.Model{Invents: true}
+	answering := model.Model{Invents: true}
 	for _, p := range dataset.Planted {
-		model.Planted = append(model.Planted, p.Text)
+		answering.Planted = append(answering.Planted, p.Text)
 	}
-	server := &http.Server{Handler: model, ReadHeaderTimeout: time.Minute}
+	server := &http.Server{Handler: answering, ReadHeaderTimeout: time.Minute}
 	done := make(chan struct{})
 	go func() { defer close(done); _ = server.Serve(listener) }()
 	settings.BaseURL, settings.Model = "http://"+listener.Addr().String(), strings.Fields(scriptedModel)[0]

@@ -40,6 +40,14 @@ func New(url, model, key string) *Client {
 	}
 }
 
+// Over is the same client over another transport.
+func (c *Client) Over(transport http.RoundTripper) *Client {
+	other, client := *c, *c.http
+	client.Transport = transport
+	other.http = &client
+	return &other
+}
+
 // Model is the model's name.
 func (c *Client) Model() string { return c.model }
 

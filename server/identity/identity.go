@@ -52,6 +52,11 @@ func RoleOf(name string) Role {
 	}
 }
 
+// String is the role's name, "" of None.
+func (r Role) String() string {
+	return [...]string{None: "", Read: "read", Write: "write", Admin: "admin"}[r]
+}
+
 func highest(names []string) Role {
 	role := None
 	for _, name := range names {
@@ -81,11 +86,21 @@ type Authenticator struct {
 }
 
 // New prepares the ways that the configuration names. A JWKS URL is watched
-// until ctx ends.
+// until ctx ends; while it cannot be reached its tokens are refused.
 func New(ctx context.Context, auth config.Auth, demo config.Demo) (*Authenticator, error) {
+	return prepare(ctx, auth, demo, false)
+}
+
+// Renew is New for what is to replace another Authenticator: a JWKS URL that
+// cannot be reached is an error, so that the other stays.
+func Renew(ctx context.Context, auth config.Auth, demo config.Demo) (*Authenticator, error) {
+	return prepare(ctx, auth, demo, true)
+}
+
+func prepare(ctx context.Context, auth config.Auth, demo config.Demo, reachable bool) (*Authenticator, error) {
 	a := &Authenticator{}
 	if auth.JWT != nil {
-		tokens, err := newTokens(ctx, *auth.JWT)
+		tokens, err := newTokens(ctx, *auth.JWT, reachable)
 		if err != nil {
 			return nil, err
 		}
@@ -156,6 +171,9 @@ func (a *Authenticator) Configured(tenant, subject string) (p filter.Principal, 
 	}
 	return p, known, nil
 }
+
+// Demo returns the identities that a visitor can choose, by name; nil outside a demo.
+func (a *Authenticator) Demo() map[string]Identity { return a.demo }
 
 // PrincipalOf checks what somebody says of a principal, as a configuration is checked.
 func PrincipalOf(tenant, subject string, groups []string, attributes map[string]any) (filter.Principal, error) {
