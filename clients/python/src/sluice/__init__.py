@@ -30,6 +30,7 @@ from sluice.wire import (
     AccessLine,
     AccessPatch,
     AccessPreviewRequest,
+    Answer,
     CollectionSettings,
     Document,
     JudgedQuery,
@@ -41,6 +42,7 @@ from sluice.wire import (
     Scope,
     SearchResponse,
     SearchResult,
+    Turn,
     WriteResult,
 )
 
@@ -50,6 +52,7 @@ __all__ = [
     "AccessLine",
     "AccessPatch",
     "AccessPreviewRequest",
+    "Answer",
     "AnswerError",
     "AsyncClient",
     "AuthenticationError",
@@ -75,6 +78,7 @@ __all__ = [
     "ServerError",
     "SluiceError",
     "TransportError",
+    "Turn",
     "UnavailableError",
     "WriteResult",
 ]
