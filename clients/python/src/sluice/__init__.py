@@ -30,6 +30,7 @@ from sluice.wire import (
     AccessLine,
     AccessPatch,
     AccessPreviewRequest,
+    Answer,
     CollectionSettings,
     Document,
     JudgedQuery,
@@ -42,6 +43,7 @@ from sluice.wire import (
     Scope,
     SearchResponse,
     SearchResult,
+    Turn,
     WriteResult,
 )
 
@@ -51,6 +53,7 @@ __all__ = [
     "AccessLine",
     "AccessPatch",
     "AccessPreviewRequest",
+    "Answer",
     "AnswerError",
     "AsyncClient",
     "AuthenticationError",
@@ -77,6 +80,7 @@ __all__ = [
     "ServerError",
     "SluiceError",
     "TransportError",
+    "Turn",
     "UnavailableError",
     "WriteResult",
 ]
