@@ -86,7 +86,7 @@ bench: build ## Everything that is measured without peers, in minutes; the runs 
 	bin/sluice bench rerank --rounds 3 --json $(RUNS)/rerank.json
 	bin/sluice bench serve --self --ramp --rounds 3 --turn 1s --json $(RUNS)/serve.json
 	@test -d $(TEXTS) || echo "no ingestion, BM25 and hybrid search: TEXTS=FOLDER names texts to make passages of" >&2
-	@test ! -d $(TEXTS) || $(MAKE) --no-print-directory bench-texts
+	@test ! -d $(TEXTS) || $(MAKE) --no-print-directory bench-texts RUNS=$(RUNS)
 	bin/sluice bench report $(RUNS) --out $(RUNS)/report.html
 
 bench-texts: build

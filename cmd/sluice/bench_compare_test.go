@@ -68,7 +68,11 @@ func TestBenchCompareFolders(t *testing.T) {
 func TestBenchRunFile(t *testing.T) {
 	dir := t.TempDir()
 	path, profile := filepath.Join(dir, "run.json"), filepath.Join(dir, "cpu.pprof")
-	r := sluice(t, "bench", "serve", "--null", "--connections", "1", "--rounds", "2", "--turn", "50ms", "--json", path, "--cpuprofile", profile)
+	r := sluice(t, "bench", "serve", "--null", "--json", filepath.Join(dir, "nowhere", "run.json"))
+	require.Equal(t, 1, r.code)
+	require.Contains(t, r.err, "--json: no file can be written there")
+	require.Empty(t, r.out, "nothing was measured in vain")
+	r = sluice(t, "bench", "serve", "--null", "--connections", "1", "--rounds", "2", "--turn", "50ms", "--json", path, "--cpuprofile", profile)
 	require.Zero(t, r.code, "%s", r)
 	f, err := figures.Read(path)
 	require.NoError(t, err)

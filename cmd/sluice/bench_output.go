@@ -3,6 +3,8 @@ package main
 import (
 	"context"
 	"fmt"
+	"os"
+	"path/filepath"
 
 	"github.com/alecthomas/kong"
 
@@ -22,8 +24,12 @@ func (o output) here(ctx context.Context, k *kong.Context, f measure) error {
 	return o.profile.run(func() error { return o.write(ctx, k, f) })
 }
 
-// write measures, and writes the figures where they are wanted.
+// write measures, and writes the figures where they are wanted. That there is such
+// a folder is seen to first: measuring takes long.
 func (o output) write(ctx context.Context, k *kong.Context, f measure) error {
+	if _, err := os.Stat(filepath.Dir(o.JSON)); err != nil {
+		return fmt.Errorf("--json: no file can be written there: %w", err)
+	}
 	file, err := f(ctx)
 	if err != nil || o.JSON == "" {
 		return err

@@ -27,12 +27,12 @@ func (p profile) run(f func() error) (err error) {
 		if kind.path == "" {
 			continue
 		}
-		file, err := os.Create(kind.path)
-		if err == nil {
-			err = kind.start(file)
+		file, failed := os.Create(kind.path)
+		if failed == nil {
+			failed = kind.start(file)
 		}
-		if err != nil {
-			return fmt.Errorf("profiling: %w", err)
+		if failed != nil {
+			return fmt.Errorf("profiling: %w", failed)
 		}
 		defer func() {
 			kind.stop()

@@ -2,6 +2,7 @@ package ground
 
 import (
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -22,21 +23,24 @@ var (
 	monthYear  = regexp.MustCompile(`\b` + monthForm + `(?: of)? (\d{4})\b`)
 	monthAlone = regexp.MustCompile(`\b` + monthForm)
 	// "May" and "March" alone are months after these only.
-	monthAfter = regexp.MustCompile(`(?i)\b(in|of|by|since|until|till|from|before|after|during|early|late|mid|next|last|every|each)[ -]$`)
+	monthAfter = regexp.MustCompile(`(?i)(?:^|\b)(in|of|by|since|until|till|from|before|after|during|early|late|mid|next|last|every|each)[ -]$`)
 
 	clock  = regexp.MustCompile(`(?i)\b(\d{1,2}):(\d{2})(?::\d{2})?(?:\s?([ap])\.?m\b\.?)?`)
 	hourOf = regexp.MustCompile(`(?i)\b(\d{1,2})\s?([ap])\.?m\b\.?`)
 )
 
-// dates reads the dates of a normalised text; each has the readings that it may
-// have. What is left of the text has none.
+// dates reads the dates of a normalised text, each once, with the readings that
+// it may have. What is left of the text has none.
 func dates(text string) (all [][]date, rest string) {
+	add := func(readings []date) {
+		if len(readings) > 0 && !slices.ContainsFunc(all, func(have []date) bool { return slices.Equal(have, readings) }) {
+			all = append(all, readings)
+		}
+	}
 	take := func(form *regexp.Regexp, read func(m []string) []date) {
 		text = replaced(form, text, func(m []string) bool {
 			readings := valid(read(m))
-			if len(readings) > 0 {
-				all = append(all, readings)
-			}
+			add(readings)
 			return len(readings) > 0
 		})
 	}
@@ -50,8 +54,8 @@ func dates(text string) (all [][]date, rest string) {
 	take(monthYear, func(m []string) []date { return []date{{number(m[2]), month(m[1]), 0}} })
 	for _, at := range monthAlone.FindAllStringSubmatchIndex(text, -1) {
 		name := text[at[2]:at[3]]
-		if name != "May" && name != "March" && name != "Mar" || monthAfter.MatchString(text[:at[0]]) {
-			all = append(all, []date{{month: month(name)}})
+		if name != "May" && name != "March" && name != "Mar" || monthAfter.MatchString(text[max(0, at[0]-len("during ")):at[0]]) {
+			add([]date{{month: month(name)}})
 		}
 	}
 	return all, text

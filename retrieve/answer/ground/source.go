@@ -114,17 +114,22 @@ func (s *Source) read(text string) said {
 	out.numbers, out.units = quantities(left)
 	out.polarity = polarityOf(left, s.stem)
 	for _, q := range out.numbers {
-		out.values[q.value] = append(out.values[q.value], q.measure)
-		if q.other != q.value {
-			out.values[q.other] = append(out.values[q.other], q.measure)
-		}
+		out.add(q.value, q.measure)
+		out.add(q.other, q.measure)
 	}
 	for _, d := range slices.Concat(out.dates...) {
-		if year := format(float64(d.year)); d.year > 0 {
-			out.values[year] = append(out.values[year], measure{})
+		if d.year > 0 {
+			out.add(format(float64(d.year)), measure{})
 		}
 	}
 	return out
+}
+
+// add keeps each measure of a number once.
+func (l line) add(value string, m measure) {
+	if !slices.Contains(l.values[value], m) {
+		l.values[value] = append(l.values[value], m)
+	}
 }
 
 // with is a sentence under titles: these deny nothing.

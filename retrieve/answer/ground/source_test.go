@@ -19,7 +19,8 @@ const policy = `The meal allowance is 60 EUR per day for travel inside the EU an
 Claims submitted later than 90 days are rejected. The rule is in force since 12 March 2026; the office opens at 08:00 and closes at 5 pm.
 The Enterprise plan allows 3,000 requests per minute and costs €2,100 a month; single sign-on is part of it. Data never leaves the region.
 The first review is in November. Ask in #travel-help or at travel@example.org. Parents get two fully paid weeks; managers may add one day.
-Uptime was 99.95 percent. Zoë Müller signs. The limit is 1.5 GB, one and a half hours or twenty-five files.`
+Uptime was 99.95 percent. Zoë Müller signs. The limit is 1.5 GB, one and a half hours or twenty-five files.
+Economy is the default and business class is not allowed.`
 
 // Each sentence is as its source says, in other words.
 func TestWhatTheSourceSays(t *testing.T) {
@@ -70,6 +71,8 @@ func TestWhatTheSourceDoesNotSay(t *testing.T) {
 		"The meal allowance is sixty GBP per day.":                             Unit,
 		"Alcohol is reimbursed.":                                               Negation,
 		"The meal allowance is not for travel inside the EU.":                  Negation,
+		"Economy is not the default.":                                          Negation,
+		"Business class is allowed.":                                           Negation,
 		"Data leaves the region.":                                              Negation,
 		"The rule is in force since 13 March 2026.":                            Date,
 		"The rule is in force since March 12, 2025.":                           Date,
