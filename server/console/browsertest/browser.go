@@ -51,6 +51,7 @@ func allocator(ctx context.Context, dir string) (context.Context, context.Cancel
 		chromedp.ModifyCmdFunc(func(c *exec.Cmd) {
 			c.Env = append(os.Environ(),
 				"FONTCONFIG_FILE="+filepath.Join(dir, "fonts.conf"),
+				"XDG_CACHE_HOME="+dir, // of the fonts
 				"LD_LIBRARY_PATH="+filepath.Join(chromium, "al2023", "lib"),
 			)
 		}),
