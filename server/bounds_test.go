@@ -3,12 +3,14 @@ package server
 import (
 	"encoding/json"
 	"fmt"
+	"math/rand/v2"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
 	"sluice/client"
+	"sluice/gpu"
 	"sluice/model/tokenizer"
 )
 
@@ -71,5 +73,56 @@ func TestTokenizeStopsAtTheBudget(t *testing.T) {
 		requireInferenceError(t, a, 429, "Overloaded", "limits.total_bytes")
 	}
 	requireInferenceError(t, d.refused("/tokenize", `{"inputs":"`+strings.Repeat("!", maxTokenize)+`"}`), 413, "Validation", "1048576")
+	d.requireWholeBudget()
+}
+
+// Vectors of tokens written by hand are what package client declares.
+func TestTokenVectorsOnTheWire(t *testing.T) {
+	seed := rand.Uint64()
+	t.Logf("seed %d", seed)
+	r := rand.New(rand.NewPCG(seed, 0))
+	d := start(t)
+	out, want := &pages{q: &request{s: d.Server}}, [][][]float32{}
+	for i := range 5 {
+		var e gpu.Embedding
+		var vectors [][]float32
+		for _, one := range oddVectors(r, 30*i) {
+			v := one.Vector[:50]
+			vectors, e.TokenVectors, e.Tokens = append(vectors, v), append(e.TokenVectors, v...), e.Tokens+1
+		}
+		require.NoError(t, out.writeTokenVectors(e, 50, i))
+		want = append(want, append([][]float32{}, vectors...))
+	}
+	require.NoError(t, out.write("]"))
+	require.Greater(t, len(out.full), 3)
+	var got []byte
+	for _, page := range append(out.full, out.last) {
+		got = append(got, page...)
+	}
+	requireSame(t, want, got)
+	require.Len(t, string(appendNumber([]byte{','}, -123456780000000000000)), maxNumber)
+}
+
+// Token vectors are charged before they are made: a request that can never have
+// room is told so, one that has none now may come again, and nothing runs on.
+func TestEmbedAllIsChargedBeforehand(t *testing.T) {
+	d := startModels(t, withTotal)
+	body := func(texts, n int) string {
+		inputs := make([]string, texts)
+		for i := range inputs {
+			inputs[i] = words(n)
+		}
+		text, err := json.Marshal(object{"inputs": inputs})
+		require.NoError(t, err)
+		return string(text)
+	}
+	requireInferenceError(t, d.refused("/embed_all", body(8, limit-2)), 413, "Validation", "limits.total_bytes")
+	const one = limit * 32 * (4 + digits)
+	require.True(t, d.budget.take(total-one+1), "there is room for one text but for a byte")
+	requireInferenceError(t, d.refused("/embed_all", body(1, limit-2)), 429, "Overloaded", "limits.total_bytes")
+	require.Equal(t, 200, d.refused("/embed_all", body(1, 3)).status)
+	d.budget.give(total - one + 1)
+	a := d.refused("/embed_all", body(6, limit-2))
+	require.Equal(t, 200, a.status, a.body)
 	d.requireWholeBudget()
 }

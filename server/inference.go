@@ -30,6 +30,7 @@ type embedRequest struct {
 	prompt       string // its name
 	truncation   gpu.Truncation
 	tokenVectors bool
+	reserve      func(tokens int) error
 	dimensions   int  // the first so many; 0: all
 	raw          bool // not of unit length, but as pooled
 }
@@ -45,7 +46,7 @@ func (s *Server) embed(q *request, r embedRequest) ([]gpu.Embedding, error) {
 	}
 	embeddings, err := s.backend.Embed(q.ctx, gpu.Request{
 		Texts: r.inputs.Texts, Prompt: prompt, IDs: r.inputs.IDs, Truncation: r.truncation,
-		Priority: priorityOf(r.inputs.Len()), TokenVectors: r.tokenVectors,
+		Priority: priorityOf(r.inputs.Len()), TokenVectors: r.tokenVectors, Reserve: r.reserve,
 	})
 	for _, e := range embeddings {
 		if r.raw {

@@ -12,12 +12,14 @@ const (
 )
 
 // pages is an answer whose size nobody knows before it is written. The request
-// is charged with each page before there is one, and nothing is copied.
+// is charged with each page before there is one, and nothing is copied. The
+// zero value but for q is empty.
 type pages struct {
 	q    *request
 	full net.Buffers
 	last []byte
 	size int // of the full ones
+	paid int // bytes that the request is charged with already
 }
 
 // room has the last page take n more bytes. The error is errNoRoom.
@@ -26,9 +28,11 @@ func (p *pages) room(n int) error {
 		return nil
 	}
 	size := max(n, firstPage, min(2*cap(p.last), largestPage))
-	if err := p.q.take(size); err != nil {
+	paid := min(size, p.paid)
+	if err := p.q.take(size - paid); err != nil {
 		return err
 	}
+	p.paid -= paid
 	p.full, p.size = append(p.full, p.last), p.size+len(p.last)
 	p.last = make([]byte, 0, size)
 	return nil
@@ -49,4 +53,12 @@ func (p *pages) reply() error {
 	all := append(p.full, p.last)
 	p.q.stream(&all, p.size+len(p.last))
 	return nil
+}
+
+// before is what stands before item i of a list that is not empty.
+func before(i int) string {
+	if i == 0 {
+		return "["
+	}
+	return ","
 }

@@ -77,14 +77,6 @@ func (p *pages) writeTokens(t *tokenizer.Tokenizer, e *tokenizer.Encoding, text 
 	return p.write("]")
 }
 
-// before is what stands before an item of the outermost list.
-func before(i int) string {
-	if i == 0 {
-		return "["
-	}
-	return ","
-}
-
 const (
 	// encodingBytes is what tokenizing takes of memory, of each byte of a text of
 	// which every byte is a token.
