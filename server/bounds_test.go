@@ -126,3 +126,31 @@ func TestEmbedAllIsChargedBeforehand(t *testing.T) {
 	require.Equal(t, 200, a.status, a.body)
 	d.requireWholeBudget()
 }
+
+// Lists are counted before they are decoded, whatever their items are.
+func TestTooManyInputs(t *testing.T) {
+	d := startModels(t)
+	for _, c := range []struct {
+		path, before, item, after string
+		status                    int
+	}{
+		{"/embed", `{"inputs":[`, `[]`, `]}`, 413},
+		{"/embed_all", `{"inputs":[`, `"a"`, `]}`, 413},
+		{"/tokenize", `{"inputs":[`, `""`, `]}`, 413},
+		{"/decode", `{"ids":[`, `[]`, `]}`, 413},
+		{"/predict", `{"inputs":[`, `[""]`, `]}`, 413},
+		{"/v1/rerank", `{"query":"a","documents":[`, `""`, `]}`, 413},
+		{"/v1/embeddings", `{"model":"tiny-bert","input":[`, `[]`, `]}`, 400},
+	} {
+		list := strings.Repeat(c.item+",", maxInputs)
+		a := d.refused(c.path, c.before+list+c.item+c.after)
+		require.Equal(t, c.status, a.status, "%s: %s", c.path, a.body)
+		require.Contains(t, a.body, "1 to 2048 texts, or lists", c.path)
+
+		require.NotContains(t, d.refused(c.path, c.before+strings.TrimSuffix(list, ",")+c.after).body, "1 to 2048", c.path)
+	}
+	var ids client.Inputs
+	require.NoError(t, decode([]byte("["+strings.Repeat("7,", 2*maxInputs)+"7]"), &ids), "the tokens of one text")
+	require.Len(t, ids.IDs, 1)
+	require.Error(t, decode([]byte(`[1,null]`), &ids))
+}

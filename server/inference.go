@@ -14,6 +14,8 @@ import (
 
 const maxInputs = 2048 // of one request, as OpenAI's
 
+var errTooManyInputs = failf(fasthttp.StatusRequestEntityTooLarge, "1 to %d texts, or lists of token ids, are expected", maxInputs)
+
 func checkCount(name string, n int) error {
 	if n < 1 {
 		return badRequest("%s: cannot be empty; 1 to %d are expected", name, maxInputs)
