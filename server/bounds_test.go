@@ -154,3 +154,19 @@ func TestTooManyInputs(t *testing.T) {
 	require.Len(t, ids.IDs, 1)
 	require.Error(t, decode([]byte(`[1,null]`), &ids))
 }
+
+// A query is part of every pair, so it is bounded before there are any.
+func TestQueriesOfRerankersAreBounded(t *testing.T) {
+	d := startModels(t)
+	for path, body := range map[string]string{
+		"/rerank":    `{"truncate":true,"texts":["a"],"query":"%s"}`,
+		"/v1/rerank": `{"documents":["a"],"query":"%s"}`,
+		"/v2/rerank": `{"model":"tiny-judge","documents":["a"],"query":"%s"}`,
+	} {
+		longest := strings.Repeat("a", maxRerankQuery)
+		require.Equal(t, 200, d.refused(path, fmt.Sprintf(body, longest)).status, path)
+		a := d.refused(path, fmt.Sprintf(body, longest+"a"))
+		require.Equal(t, 413, a.status, path)
+		require.Contains(t, a.body, "query", path)
+	}
+}

@@ -12,7 +12,10 @@ import (
 
 // What the embedding and reranking APIs of all families share.
 
-const maxInputs = 2048 // of one request, as OpenAI's
+const (
+	maxInputs      = 2048 // of one request, as OpenAI's
+	maxRerankQuery = 64 << 10
+)
 
 var errTooManyInputs = failf(fasthttp.StatusRequestEntityTooLarge, "1 to %d texts, or lists of token ids, are expected", maxInputs)
 
@@ -111,7 +114,18 @@ func checkRerank(query, list string, passages int) error {
 	if strings.TrimSpace(query) == "" {
 		return badRequest("query: must not be empty")
 	}
+	if err := checkQueryLength(query); err != nil {
+		return err
+	}
 	return checkCount(list, passages)
+}
+
+// checkQueryLength bounds what goes into the pair of each passage.
+func checkQueryLength(query string) error {
+	if len(query) > maxRerankQuery {
+		return failf(fasthttp.StatusRequestEntityTooLarge, "query: it is longer than %d bytes", maxRerankQuery)
+	}
+	return nil
 }
 
 // checkReranker checks the model that a request names.
