@@ -15,6 +15,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 )
 
 var models = []string{
@@ -223,6 +224,23 @@ func TestPairs(t *testing.T) {
 			if g.Error == "" {
 				checkLike(t, fmt.Sprintf("%s, %+q", g.name(), p), got, g.encoding())
 			}
+			checkPairOf(t, tok, p.A, p.B, g.options())
+		}
+	}
+}
+
+// checkPairOf checks that a first text that is tokenized once, for several
+// pairs, makes the very same ones.
+func checkPairOf(t failer, tok *Tokenizer, first, second string, o Options) {
+	t.Helper()
+	var text Text
+	tok.Tokenize(&text, "another before", o)
+	tok.Tokenize(&text, first, o)
+	for _, second := range []string{"x", second, first, second} {
+		var want, got Encoding
+		wantErr, gotErr := tok.EncodePair(&want, first, second, o), tok.EncodePairOf(&got, &text, second, o)
+		if diff := cmp.Diff(want, got, cmpopts.EquateEmpty()); diff != "" || fmt.Sprint(wantErr) != fmt.Sprint(gotErr) {
+			t.Fatalf("%+q, %+q: %v, want %v (-pair +of a text):\n%s", first, second, gotErr, wantErr, diff)
 		}
 	}
 }
