@@ -15,7 +15,6 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/google/go-cmp/cmp/cmpopts"
 )
 
 var models = []string{
@@ -236,11 +235,13 @@ func checkPairOf(t failer, tok *Tokenizer, first, second string, o Options) {
 	var text Text
 	tok.Tokenize(&text, "another before", o)
 	tok.Tokenize(&text, first, o)
-	for _, second := range []string{"x", second, first, second} {
+	for _, second := range []string{"x", second} {
 		var want, got Encoding
 		wantErr, gotErr := tok.EncodePair(&want, first, second, o), tok.EncodePairOf(&got, &text, second, o)
-		if diff := cmp.Diff(want, got, cmpopts.EquateEmpty()); diff != "" || fmt.Sprint(wantErr) != fmt.Sprint(gotErr) {
-			t.Fatalf("%+q, %+q: %v, want %v (-pair +of a text):\n%s", first, second, gotErr, wantErr, diff)
+		same := slices.Equal(want.IDs, got.IDs) && slices.Equal(want.TypeIDs, got.TypeIDs) && slices.Equal(want.Offsets, got.Offsets) &&
+			slices.Equal(want.Words, got.Words) && slices.Equal(want.Special, got.Special) && want.Cut == got.Cut
+		if !same || fmt.Sprint(wantErr) != fmt.Sprint(gotErr) {
+			t.Fatalf("%+q, %+q: %v, %v; want %v, %v", first, second, got, gotErr, want, wantErr)
 		}
 	}
 }
