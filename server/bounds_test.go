@@ -170,3 +170,21 @@ func TestQueriesOfRerankersAreBounded(t *testing.T) {
 		require.Contains(t, a.body, "query", path)
 	}
 }
+
+// Few bytes of ids can be a long text.
+func TestDecodeIsChargedBeforehand(t *testing.T) {
+	d := startModels(t, withTotal)
+	one, longest := d.fake.models.Tokenizer(), int32(0)
+	text := func(id int32) string { s, _ := one.Token(id); return s }
+	for id := range int32(one.VocabSize()) {
+		if len(text(id)) > len(text(longest)) {
+			longest = id
+		}
+	}
+	n := total / 4 / (len(text(longest)) + 1)
+	require.Equal(t, 200, d.refused("/decode", fmt.Sprintf(`{"ids":[%d]}`, longest)).status)
+	body := fmt.Sprintf(`{"ids":[%s%d]}`, strings.Repeat(fmt.Sprintf("%d,", longest), n), longest)
+	require.Less(t, len(body), maxSmallBody, "the body itself has room")
+	requireInferenceError(t, d.refused("/decode", body), 429, "Overloaded", "limits.total_bytes")
+	d.requireWholeBudget()
+}

@@ -12,8 +12,7 @@ const (
 )
 
 // pages is an answer whose size nobody knows before it is written. The request
-// is charged with each page before there is one, and nothing is copied. The
-// zero value but for q is empty.
+// is charged with each page before there is one, and nothing is copied.
 type pages struct {
 	q    *request
 	full net.Buffers

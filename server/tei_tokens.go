@@ -27,11 +27,7 @@ func (s *Server) teiTokenize(q *request) error {
 		return err
 	}
 	t, o := s.backend.Tokenizer(), tokenizer.Options{NoSpecialTokens: body.AddSpecialTokens != nil && !*body.AddSpecialTokens}
-	longest := 0
-	for _, text := range body.Inputs {
-		longest = max(longest, len(prompt)+len(text))
-	}
-	if err := q.take(encodingBytes * longest); err != nil {
+	if err := q.takeEncoding(prompt, body.Inputs); err != nil {
 		return err
 	}
 	out := &pages{q: q}
@@ -52,6 +48,15 @@ func (s *Server) teiTokenize(q *request) error {
 		return err
 	}
 	return out.reply()
+}
+
+// takeEncoding charges for what tokenizing takes, of one text after the other.
+func (q *request) takeEncoding(prompt string, texts []string) error {
+	longest := 0
+	for _, text := range texts {
+		longest = max(longest, len(prompt)+len(text))
+	}
+	return q.take(encodingBytes * longest)
 }
 
 // writeTokens writes the tokens of the text in place i, a list of client.Token.
@@ -133,10 +138,25 @@ func (s *Server) teiDecode(q *request) error {
 		if slices.ContainsFunc(ids, func(id int32) bool { return id < 0 }) {
 			return badRequest("ids: a token id is 0 or more")
 		}
+		if err := q.takeDecoded(s.backend.Tokenizer(), ids); err != nil {
+			return err
+		}
 		var err error
 		if texts[i], err = s.backend.Tokenizer().Decode(ids, skip); err != nil {
 			return badRequest("ids: %v", err)
 		}
 	}
 	return q.reply(fasthttp.StatusOK, texts)
+}
+
+// takeDecoded charges for the text of the ids, and for its being written as JSON:
+// two bytes of a body can name a token of a hundred.
+func (q *request) takeDecoded(t *tokenizer.Tokenizer, ids []int32) error {
+	const copies = 4 // of a buffer that grows, and the text
+	bytes := 0
+	for _, id := range ids {
+		text, _ := t.Token(id)
+		bytes += len(text) + len(" ")
+	}
+	return q.take(copies * bytes)
 }
