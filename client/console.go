@@ -65,3 +65,10 @@ func (c *Client) Policies(ctx context.Context) (PolicyFiles, error) {
 	err := c.call(ctx, http.MethodGet, path("v1", "policies"), nil, &answer)
 	return answer, err
 }
+
+// Demo returns whom a visitor of a demo can be; elsewhere it is not found.
+func (c *Client) Demo(ctx context.Context) (Demo, error) {
+	var answer Demo
+	err := c.call(ctx, http.MethodGet, path("v1", "demo"), nil, &answer)
+	return answer, err
+}

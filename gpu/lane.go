@@ -11,6 +11,7 @@ import (
 
 	"sluice/model"
 	"sluice/model/tokenizer"
+	"sluice/trace"
 )
 
 // Served is a model and the devices that run it, replicas of each other. The
@@ -143,7 +144,25 @@ func (l *lane) run(ctx context.Context, n int, r Request, encode encode) ([]Embe
 		l.scheduler.forget(l, c)
 		return nil, err
 	}
+	recordSpans(ctx, c.results)
 	return c.results, nil
+}
+
+// recordSpans records the stages of the text that took longest in each.
+func recordSpans(ctx context.Context, results []Embedding) {
+	r := trace.From(ctx)
+	if r == nil {
+		return
+	}
+	var most Timing
+	for _, e := range results {
+		most.Tokenize, most.Queue, most.Run = max(most.Tokenize, e.Timing.Tokenize), max(most.Queue, e.Timing.Queue), max(most.Run, e.Timing.Run)
+	}
+	ran := time.Now().Add(-most.Run)
+	queued := ran.Add(-most.Queue)
+	r.AddSpan(trace.Span{Name: "tokenize", Start: queued.Add(-most.Tokenize), End: queued})
+	r.AddSpan(trace.Span{Name: "queue", Start: queued, End: ran})
+	r.AddSpan(trace.Span{Name: "infer", Start: ran, End: ran.Add(most.Run)})
 }
 
 // submit tokenizes texts and queues them, a batch's worth at a time, so that

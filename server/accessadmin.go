@@ -112,6 +112,9 @@ func suppositionOf(body client.AccessPreviewRequest) (s supposition, failed map[
 		s.lines = append(s.lines, i)
 	}
 	if body.Policies != nil {
+		if body.Policies.Files == nil { // not the empty set, by which nobody reads anything
+			return s, nil, badRequest("policies: files are missing")
+		}
 		s.Policies, err = filter.ParsePolicies(body.Policies.Schema, body.Policies.Files)
 	}
 	if err != nil {
@@ -136,7 +139,7 @@ func (q *request) previewed(given []client.Principal) (all []retrieve.Previewed,
 func (q *request) named(one client.Principal) (p filter.Principal, configured bool, err error) {
 	tenant := q.principal().Tenant
 	if one.Groups == nil && one.Attributes == nil {
-		if p, known, err := q.s.identities.Configured(tenant, one.Subject); known || err != nil {
+		if p, known, err := q.s.identities.Load().Configured(tenant, one.Subject); known || err != nil {
 			return p, true, err
 		}
 	}

@@ -28,10 +28,18 @@ type Cache interface {
 	PruneEmbeddings(ctx context.Context, before time.Time) (store.CacheSize, error)
 }
 
-// ServeAdmin answers /metrics, /debug/pprof, PUT /snapshots/{name} and /cache until ctx
-// ends. It asks for no identity: whoever reaches the listener is trusted.
-func ServeAdmin(ctx context.Context, listener net.Listener, gatherer prometheus.Gatherer, snapshot Snapshooter, cache Cache) error {
-	s := &http.Server{Handler: adminHandler(gatherer, snapshot, cache), ReadHeaderTimeout: 10 * time.Second}
+// Administration is what the admin listener offers.
+type Administration struct {
+	Metrics  prometheus.Gatherer
+	Snapshot Snapshooter
+	Cache    Cache
+	Reload   func(context.Context) error // reads policies, keys and certificates again
+}
+
+// ServeAdmin answers /metrics, /debug/pprof, PUT /snapshots/{name}, PUT /reload and /cache
+// until ctx ends. It asks for no identity: whoever reaches the listener is trusted.
+func ServeAdmin(ctx context.Context, listener net.Listener, a Administration) error {
+	s := &http.Server{Handler: a.handler(), ReadHeaderTimeout: 10 * time.Second}
 	stop := context.AfterFunc(ctx, func() { _ = s.Close() })
 	defer stop()
 	if err := s.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
@@ -40,17 +48,18 @@ func ServeAdmin(ctx context.Context, listener net.Listener, gatherer prometheus.
 	return nil
 }
 
-func adminHandler(gatherer prometheus.Gatherer, snapshot Snapshooter, cache Cache) http.Handler {
+func (a Administration) handler() http.Handler {
 	mux := http.NewServeMux()
-	mux.Handle("GET /metrics", promhttp.HandlerFor(gatherer, promhttp.HandlerOpts{}))
+	mux.Handle("GET /metrics", promhttp.HandlerFor(a.Metrics, promhttp.HandlerOpts{}))
 	mux.HandleFunc("GET /debug/pprof/", pprof.Index)
 	mux.HandleFunc("GET /debug/pprof/cmdline", pprof.Cmdline)
 	mux.HandleFunc("GET /debug/pprof/profile", pprof.Profile)
 	mux.HandleFunc("GET /debug/pprof/symbol", pprof.Symbol)
 	mux.HandleFunc("GET /debug/pprof/trace", pprof.Trace)
-	mux.HandleFunc("PUT /snapshots/{name}", snapshot.ServeHTTP)
+	mux.HandleFunc("PUT /snapshots/{name}", a.Snapshot.ServeHTTP)
+	mux.HandleFunc("PUT /reload", a.serveReload)
 	mux.HandleFunc("GET /cache", func(w http.ResponseWriter, r *http.Request) {
-		size, err := cache.CacheSize(r.Context())
+		size, err := a.Cache.CacheSize(r.Context())
 		answerCache(w, size, err)
 	})
 	mux.HandleFunc("DELETE /cache", func(w http.ResponseWriter, r *http.Request) {
@@ -59,7 +68,7 @@ func adminHandler(gatherer prometheus.Gatherer, snapshot Snapshooter, cache Cach
 			answerAdminError(w, fmt.Errorf("%w: age: a duration such as 720h is expected", store.ErrInvalid))
 			return
 		}
-		removed, err := cache.PruneEmbeddings(r.Context(), time.Now().Add(-age))
+		removed, err := a.Cache.PruneEmbeddings(r.Context(), time.Now().Add(-age))
 		answerCache(w, removed, err)
 	})
 	return mux
@@ -73,6 +82,14 @@ func (snapshot Snapshooter) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	answerAdminError(w, err)
+}
+
+func (a Administration) serveReload(w http.ResponseWriter, r *http.Request) {
+	if err := a.Reload(r.Context()); err != nil {
+		answerAdminError(w, err)
+		return
+	}
+	w.WriteHeader(http.StatusNoContent)
 }
 
 func answerCache(w http.ResponseWriter, size store.CacheSize, err error) {

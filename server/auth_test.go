@@ -152,7 +152,7 @@ func TestAdminListener(t *testing.T) {
 	require.NoError(t, err)
 	ctx, cancel := context.WithCancel(context.Background())
 	served := make(chan error, 1)
-	go func() { served <- ServeAdmin(ctx, listener, d.registry, nil, nil) }()
+	go func() { served <- ServeAdmin(ctx, listener, Administration{Metrics: d.registry}) }()
 	admin := &daemon{t: t, url: "http://" + listener.Addr().String()}
 	require.Contains(t, admin.send("GET", "/metrics", "").body, "sluice_http_requests_in_flight")
 	require.Contains(t, admin.send("GET", "/debug/pprof/", "").body, "goroutine")

@@ -22,7 +22,7 @@ import (
 //	tokenizer.ErrUnknownID,
 //	model.ErrUnknownPrompt                   400
 //	gpu.ErrOverloaded                        429, with the drain time of a gpu.OverloadedError
-//	gpu.ErrDevice, gpu.ErrClosed,
+//	gpu.ErrDevice, gpu.ErrClosed, chunk.ErrPlanner,
 //	store.ErrUnavailable, retrieve.ErrBehind,
 //	retrieve.ErrLagging, retrieve.ErrStopped 503
 //	context.DeadlineExceeded                 504

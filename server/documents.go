@@ -51,6 +51,10 @@ func (s *Server) postDocument(q *request, collection string) error {
 	if err := q.readJSON(&d); err != nil {
 		return err
 	}
+	if err := q.tenant.ingest(q.taken); err != nil {
+		q.s.metrics.rejected.Inc()
+		return err
+	}
 	result, err := q.write(q.ctx, collection, d)
 	if err != nil {
 		return err

@@ -193,7 +193,7 @@ func (f *fake) Search(ctx context.Context, r retrieve.Request) (retrieve.Respons
 	defer f.mu.Unlock()
 	f.searched = append(f.searched, r)
 	response := retrieve.Response{
-		Strategy: cmp.Or(r.Strategy, "hybrid"), PlanHash: "abc", Visible: len(records), Epoch: 7,
+		Strategy: cmp.Or(r.Strategy, "hybrid"), PlanHash: "abc", Ranking: r.Ranking, Visible: len(records), Epoch: 7,
 		Stages: []retrieve.Stage{{Name: "resolve", Took: 1500 * time.Microsecond}, {Name: "dense", Took: 2 * time.Millisecond}},
 	}
 	for i, record := range records {
@@ -219,7 +219,7 @@ func (f *fake) Embed(ctx context.Context, r gpu.Request) ([]gpu.Embedding, error
 		all[i] = gpu.Embedding{Vector: []float32{float32(len(ids)), 4, 0}, Norm: 1, Tokens: len(ids)}
 	}
 	for i, t := range r.Texts {
-		all[i] = gpu.Embedding{Vector: []float32{float32(len(t)), -0.5, 1e-7}, Tokens: 3, Truncated: len(t) > 20}
+		all[i] = gpu.Embedding{Vector: []float32{float32(len(t)), -0.5, 1e-7}, Tokens: 3, Truncated: len(t) > 20, Timing: gpu.Timing{Tokenize: 1e6, Queue: 2e6, Run: time.Duration(len(t)) * 1e6}}
 	}
 	return all, nil
 }

@@ -72,6 +72,7 @@ type setup struct {
 	limits  config.Limits
 	demo    config.Demo
 	audit   *audit.Log
+	tls     config.TLS
 }
 
 func start(t *testing.T, change ...func(*setup)) *daemon {
@@ -91,8 +92,13 @@ func start(t *testing.T, change ...func(*setup)) *daemon {
 	if s.backend != nil {
 		s.backend(d.fake)
 	}
+	var certificate *Certificate
+	if s.tls.Enabled() {
+		certificate, err = LoadCertificate(s.tls, d.registry)
+		require.NoError(t, err)
+	}
 	d.Server = New(Options{
-		Backend: d.fake, Identities: identities, Limits: s.limits, Demo: s.demo.Enabled, Audit: s.audit,
+		Backend: d.fake, Identities: identities, Limits: s.limits, Demo: s.demo.Enabled, Audit: s.audit, Certificate: certificate,
 		Log:      slog.New(slog.NewTextHandler(d.log, &slog.HandlerOptions{Level: slog.LevelDebug})),
 		Registry: d.registry,
 	})

@@ -35,6 +35,7 @@ type ingestion struct {
 	ctx        context.Context
 	cancel     context.CancelFunc
 	lines      *lines
+	ahead      time.Duration       // by which it has read what its tenant may write
 	held       *semaphore.Weighted // bytes of lines in the workers: no more than a largest line has
 	work       []chan job
 	order      chan job
@@ -53,14 +54,16 @@ type job struct {
 
 // ingest streams documents.
 func (s *Server) ingest(q *request, collection string) error {
-	return s.stream(q, &ingestion{
+	in := &ingestion{
 		collection: collection,
-		read: func(line []byte) (d written, err error) {
-			err = decode(line, &d)
-			return d, err
-		},
-		apply: func(ctx context.Context, d written) (client.WriteResult, error) { return q.write(ctx, collection, d) },
-	})
+		apply:      func(ctx context.Context, d written) (client.WriteResult, error) { return q.write(ctx, collection, d) },
+	}
+	in.read = func(line []byte) (d written, err error) {
+		in.ahead = q.tenant.ingested(len(line))
+		err = decode(line, &d)
+		return d, err
+	}
+	return s.stream(q, in)
 }
 
 func (s *Server) stream(q *request, in *ingestion) error {
@@ -131,9 +134,23 @@ func (in *ingestion) pump() {
 	}
 }
 
+// rest waits until the tenant may write again: who sends a stream is slowed
+// down, not refused, and holds no bytes meanwhile. A drain ends it.
+func (in *ingestion) rest() {
+	if in.ahead <= 0 {
+		return
+	}
+	ctx, cancel := context.WithCancel(in.ctx)
+	defer cancel()
+	defer context.AfterFunc(in.q.s.serving, cancel)()
+	in.q.s.tenants.pause(ctx, in.ahead)
+	in.ahead = 0
+}
+
 // next reads a line, unless the ingestion is to stop. The order matters: a stop
 // after the check finds the deadline that it has to cut short.
 func (in *ingestion) next() ([]byte, error) {
+	in.rest()
 	_ = in.q.http.SetReadDeadline(time.Now().Add(in.q.s.limits.ReadTimeout))
 	if in.stopped() {
 		in.lines.count++ // of the line that stays unread: its result says to send it again

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"crypto/tls"
 	"errors"
 	"io"
 	"net"
@@ -46,6 +47,9 @@ type lingerConn struct {
 // linger makes the connection's Close wait until the client has stopped
 // sending, within bounds.
 func linger(c net.Conn) {
+	if secure, ok := c.(*tls.Conn); ok {
+		c = secure.NetConn()
+	}
 	if c, ok := c.(*lingerConn); ok {
 		c.gently.Store(true)
 	}

@@ -1,11 +1,13 @@
 package server
 
 import (
+	"runtime"
 	"slices"
 	"strconv"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 	"github.com/valyala/fasthttp"
 	"github.com/valyala/fasthttp/fasthttpadaptor"
@@ -42,6 +44,16 @@ func newMetrics(registry *prometheus.Registry) *metrics {
 	}
 	registry.MustRegister(m.requests, m.duration, m.inFlight, m.rejected, m.panics)
 	return m
+}
+
+// RegisterProcess adds what the process takes, and which build it is.
+func RegisterProcess(registry *prometheus.Registry, version string) {
+	build := prometheus.NewGauge(prometheus.GaugeOpts{
+		Name: "sluice_build_info", Help: "1; the labels say which build it is.",
+		ConstLabels: prometheus.Labels{"version": version, "goversion": runtime.Version()},
+	})
+	build.Set(1)
+	registry.MustRegister(build, collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 }
 
 // RegisterPolicyFaults adds what the policies in force deny because of an error.

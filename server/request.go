@@ -20,13 +20,14 @@ import (
 	"sluice/filter"
 	"sluice/retrieve"
 	"sluice/server/identity"
+	"sluice/server/traces"
 )
 
 // request is one request on its way. http must not be used after the handler
 // has returned (a stream: after it is closed); what lives longer is copied.
 //
 // fasthttp does not tell when a client hangs up: work for a client that is
-// gone goes on until it is done or its deadline passes.
+// gone goes on until it is done or its deadline passes, except in patient.
 type request struct {
 	s       *Server
 	http    *fasthttp.RequestCtx
@@ -37,6 +38,8 @@ type request struct {
 	route   *route
 	vars    variables
 	who     identity.Identity
+	tenant  *tenant
+	trace   *traces.Request   // nil: not sampled
 	eyes    *filter.Principal // through whose the caller looks; nil: their own
 	slot    bool              // holds one of the admitted requests' slots
 	taken   int               // bytes of the budget
@@ -74,11 +77,24 @@ func (q *request) run() (err error) {
 	if err := q.authorize(); err != nil {
 		return err
 	}
+	if err := q.admitTenant(); err != nil {
+		return err
+	}
 	q.ctx, q.cancel = context.WithTimeout(q.s.base, q.s.limits.RequestTimeout)
+	q.ctx = q.traced(q.ctx)
 	if q.eyes != nil {
 		return q.look()
 	}
 	return q.route.serve(q.s, q)
+}
+
+// traced begins the request's trace, of which probes have none.
+func (q *request) traced(ctx context.Context) context.Context {
+	if q.s.traces == nil || q.route.probe {
+		return ctx
+	}
+	q.trace = q.s.traces.Start(string(q.http.Request.Header.Peek("traceparent")), q.started)
+	return q.trace.Context(ctx)
 }
 
 func (q *request) panicked(reason any) error {
@@ -133,6 +149,25 @@ func (q *request) admit() error {
 	}
 }
 
+// admitTenant counts the request against its tenant's limits.
+func (q *request) admitTenant() error {
+	if q.route.open || q.route.probe {
+		return nil
+	}
+	one := q.s.tenants.named(q.who.Principal.Tenant)
+	err := one.enter()
+	if err == nil {
+		q.tenant = one
+		if q.route.searches {
+			err = one.search()
+		}
+	}
+	if err != nil {
+		q.s.metrics.rejected.Inc()
+	}
+	return err
+}
+
 // authorize proves the identity and compares its role with the route's.
 func (q *request) authorize() error {
 	if q.route.open {
@@ -142,7 +177,7 @@ func (q *request) authorize() error {
 	if err != nil {
 		return err
 	}
-	q.who, err = q.s.identities.Authenticate(q.s.base, credentials)
+	q.who, err = q.s.identities.Load().Authenticate(q.s.base, credentials)
 	if err != nil {
 		q.s.log.Debug("authentication failed", "request", q.id, "reason", err)
 		return err
@@ -263,11 +298,13 @@ func writeTiming(b *strings.Builder, name string, took time.Duration) {
 func (q *request) finish() {
 	q.cancel()
 	q.s.budget.give(q.taken)
+	q.tenant.leave()
 	if q.slot {
 		<-q.s.slots
 	}
 	took, status := time.Since(q.started), q.http.Response.StatusCode()
 	q.s.metrics.observe(q.pattern(), string(q.http.Method()), status, took)
+	q.trace.End(q.id, methodLabel(string(q.http.Method())), q.pattern(), status)
 	q.s.log.LogAttrs(context.Background(), slog.LevelInfo, "request",
 		slog.String("request", q.id),
 		slog.String("method", methodLabel(string(q.http.Method()))),

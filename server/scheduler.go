@@ -43,6 +43,7 @@ func SchedulerHooks(registry *prometheus.Registry, log *slog.Logger) gpu.Hooks {
 			duration.WithLabelValues(model, p.String()).Observe(took.Seconds())
 		},
 		Health: func(model string, i int, why error) {
+			failures.WithLabelValues(model, strconv.Itoa(i)) // there from the start
 			gauge := up.WithLabelValues(model, strconv.Itoa(i))
 			if gauge.Set(1); why != nil {
 				gauge.Set(0)

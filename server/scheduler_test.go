@@ -26,7 +26,8 @@ func TestSchedulerMetrics(t *testing.T) {
 	require.Equal(t, map[string]float64{
 		"sluice_queue_tokens m bulk": 300, "sluice_queue_wait_seconds m interactive": .003,
 		"sluice_batch_texts m bulk": 7, "sluice_batch_tokens m bulk": 200, "sluice_batch_duration_seconds m bulk": .02,
-		"sluice_device_up 0 m": 1, "sluice_device_up 1 m": 0, "sluice_device_failures_total 1 m": 1,
+		"sluice_device_up 0 m": 1, "sluice_device_up 1 m": 0,
+		"sluice_device_failures_total 0 m": 0, "sluice_device_failures_total 1 m": 1,
 	}, gathered(t, registry))
 	require.Contains(t, log.String(), "gone")
 	require.Contains(t, log.String(), "boom")

@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"net"
 	"os"
+	"sync/atomic"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -17,6 +18,7 @@ import (
 	"sluice/server/audit"
 	"sluice/server/config"
 	"sluice/server/identity"
+	"sluice/server/traces"
 )
 
 const (
@@ -27,30 +29,35 @@ const (
 
 // Options are what a Server needs.
 type Options struct {
-	Backend    Backend
-	Identities *identity.Authenticator
-	Limits     config.Limits
-	Demo       bool       // say so in every response
-	Audit      *audit.Log // nil: none
-	Log        *slog.Logger
-	Registry   *prometheus.Registry
-	Version    string // of the build, for /info
+	Backend     Backend
+	Identities  *identity.Authenticator
+	Limits      config.Limits
+	Demo        bool             // say so in every response
+	Audit       *audit.Log       // nil: none
+	Certificate *Certificate     // nil: plain HTTP
+	Traces      *traces.Exporter // nil: none
+	Log         *slog.Logger
+	Registry    *prometheus.Registry
+	Version     string // of the build, for /info
 }
 
 // Server answers HTTP requests.
 type Server struct {
-	backend    Backend
-	identities *identity.Authenticator
-	limits     config.Limits
-	demo       bool
-	version    string
-	audit      *audit.Log
-	log        *slog.Logger
-	metrics    *metrics
-	router     router
-	slots      chan struct{}
-	budget     *budget
-	http       *fasthttp.Server
+	backend     Backend
+	identities  atomic.Pointer[identity.Authenticator]
+	certificate *Certificate
+	limits      config.Limits
+	demo        bool
+	version     string
+	audit       *audit.Log
+	traces      *traces.Exporter
+	log         *slog.Logger
+	metrics     *metrics
+	router      router
+	slots       chan struct{}
+	budget      *budget
+	tenants     *tenants
+	http        *fasthttp.Server
 
 	base    context.Context // parent of all requests; ends when a drain is cut off
 	cut     context.CancelFunc
@@ -61,18 +68,21 @@ type Server struct {
 // New returns a Server; its metrics are registered.
 func New(o Options) *Server {
 	s := &Server{
-		backend:    o.Backend,
-		identities: o.Identities,
-		limits:     o.Limits,
-		demo:       o.Demo,
-		version:    o.Version,
-		audit:      o.Audit,
-		log:        o.Log,
-		metrics:    newMetrics(o.Registry),
-		router:     newRouter(routes()),
-		slots:      make(chan struct{}, o.Limits.ConcurrentRequests),
-		budget:     newBudget(int64(o.Limits.TotalBytes)),
+		backend:     o.Backend,
+		certificate: o.Certificate,
+		limits:      o.Limits,
+		demo:        o.Demo,
+		version:     o.Version,
+		audit:       o.Audit,
+		traces:      o.Traces,
+		log:         o.Log,
+		metrics:     newMetrics(o.Registry),
+		router:      newRouter(routes()),
+		slots:       make(chan struct{}, o.Limits.ConcurrentRequests),
+		tenants:     newTenants(o.Limits),
+		budget:      newBudget(int64(o.Limits.TotalBytes)),
 	}
+	s.SetIdentities(o.Identities)
 	s.base, s.cut = context.WithCancel(context.Background())
 	s.serving, s.drain = context.WithCancel(context.Background())
 	s.http = s.newHTTP()
@@ -81,6 +91,9 @@ func New(o Options) *Server {
 	}
 	return s
 }
+
+// SetIdentities replaces who may ask; requests that have proved who they are go on.
+func (s *Server) SetIdentities(a *identity.Authenticator) { s.identities.Store(a) }
 
 func (s *Server) newHTTP() *fasthttp.Server {
 	return &fasthttp.Server{
@@ -109,7 +122,7 @@ func (s *Server) newHTTP() *fasthttp.Server {
 func (s *Server) Serve(ctx context.Context, listener net.Listener) error {
 	defer s.cut()
 	failed := make(chan error, 1)
-	go func() { failed <- s.http.Serve(lingerListener{listener}) }()
+	go func() { failed <- s.http.Serve(s.certificate.secure(lingerListener{listener})) }()
 	select {
 	case err := <-failed:
 		return fmt.Errorf("serving %s: %w", listener.Addr(), err)

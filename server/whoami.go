@@ -23,7 +23,7 @@ func (s *Server) getDemo(q *request) error {
 		return failf(fasthttp.StatusNotFound, "this is no demo; send a token or an API key")
 	}
 	demo := client.Demo{Principals: []client.DemoPrincipal{}}
-	for name, id := range s.identities.Demo() {
+	for name, id := range s.identities.Load().Demo() {
 		demo.Principals = append(demo.Principals, client.DemoPrincipal{Name: name, Tenant: id.Principal.Tenant, Role: id.Role.String()})
 	}
 	slices.SortFunc(demo.Principals, func(a, b client.DemoPrincipal) int { return cmp.Compare(a.Name, b.Name) })

@@ -36,6 +36,7 @@ import (
 	"sluice/server/audit"
 	"sluice/server/config"
 	"sluice/server/identity"
+	"sluice/server/traces"
 	"sluice/store"
 )
 
@@ -43,30 +44,37 @@ const closeTimeout = time.Minute
 
 // daemon is everything that runs, in the order it starts.
 type daemon struct {
-	config     config.Config
-	log        *slog.Logger
-	store      store.Store
-	indexes    string            // directory of the collections' indexes
-	lock       io.Closer         // of the data directory, where the store has none; else nil
-	shared     []retrieve.Option // of a store that other daemons use too
-	audit      *audit.Log        // nil: none
-	embedder   *gpu.Scheduler
-	reranker   gpu.Reranker   // nil: none
-	classifier gpu.Classifier // nil: none
-	milvus     []*milvus.Cluster
-	serving    *retrieve.Serving
-	writer     *ingest.Writer
-	engine     *retrieve.Engine
-	reindexer  *ingest.Reindexer
-	converter  *convert.Converter
-	server     *server.Server
-	registry   *prometheus.Registry
+	config      config.Config
+	started     config.Config                 // as it was read; config has what auto has become
+	reread      func() (config.Config, error) // reads the configuration again
+	log         *slog.Logger
+	store       store.Store
+	indexes     string            // directory of the collections' indexes
+	lock        io.Closer         // of the data directory, where the store has none; else nil
+	shared      []retrieve.Option // of a store that other daemons use too
+	audit       *audit.Log        // nil: none
+	reloads     *server.Reloads
+	certificate *server.Certificate // nil: plain HTTP
+	embedder    *gpu.Scheduler
+	reranker    gpu.Reranker   // nil: none
+	classifier  gpu.Classifier // nil: none
+	milvus      []*milvus.Cluster
+	serving     *retrieve.Serving
+	writer      *ingest.Writer
+	engine      *retrieve.Engine
+	reindexer   *ingest.Reindexer
+	converter   *convert.Converter
+	server      *server.Server
+	traces      *traces.Exporter // nil: none
+	registry    *prometheus.Registry
 
 	merges *rate.Limiter // what indexes write in the background
 
 	policies *filter.Policies // overrides config.Policies where not nil
 
-	snapshots sync.Mutex // held by the one under way
+	snapshots sync.Mutex         // held by the one under way
+	reloading sync.Mutex         // the same
+	keysEnd   context.CancelFunc // of watching the keys in force
 }
 
 // open starts everything but the listeners. On an error what had started is
@@ -79,13 +87,18 @@ func (d *daemon) open(ctx context.Context) (err error) {
 	}()
 	d.registry = prometheus.NewRegistry()
 	d.merges = rate.NewLimiter(rate.Limit(d.config.Limits.MergeBytes), int(d.config.Limits.MergeBytes))
+	server.RegisterProcess(d.registry, commit)
+	d.reloads = server.NewReloads(d.registry, d.log)
+	if err := d.openCertificate(); err != nil {
+		return err
+	}
 	if err := d.openStore(ctx); err != nil {
 		return err
 	}
 	if err := d.openAudit(); err != nil {
 		return err
 	}
-	if err := d.loadPolicies(ctx); err != nil {
+	if err := d.startPolicies(ctx); err != nil {
 		return err
 	}
 	if err := d.openModels(ctx); err != nil {
@@ -120,21 +133,30 @@ func (d *daemon) openAudit() (err error) {
 	return err
 }
 
-// loadPolicies puts the configured policies in force. Bad ones are refused, and
-// those in force before stay, so that a typing error neither opens nor closes
-// anything; without any before, the daemon does not start.
-func (d *daemon) loadPolicies(ctx context.Context) error {
+// startPolicies loads the policies. Bad ones are refused, and those in force
+// before stay, so that a typing error neither opens nor closes anything; without
+// any before, the daemon does not start.
+func (d *daemon) startPolicies(ctx context.Context) error {
 	present, err := d.store.Policies(ctx)
 	if err != nil {
 		return err
 	}
+	err = d.reloads.Note("policies", d.loadPolicies(ctx, present))
+	if errors.Is(err, errPolicies) && len(present.Policies) > 0 && !builtIn(present) {
+		return nil
+	}
+	return err
+}
+
+// errPolicies: the configured policies cannot be used.
+var errPolicies = errors.New("policies")
+
+// loadPolicies puts the configured policies in force, unless they are those
+// present.
+func (d *daemon) loadPolicies(ctx context.Context, present store.PolicySource) error {
 	policies, err := d.configuredPolicies()
 	if err != nil {
-		if len(present.Policies) == 0 || builtIn(present) {
-			return fmt.Errorf("policies in %s: %w", d.config.Policies, err)
-		}
-		d.log.Error("the policies are refused; those before stay in force", "error", err)
-		return nil
+		return fmt.Errorf("%w in %s: %w", errPolicies, d.config.Policies, err)
 	}
 	d.warnOfPolicies(present, policies)
 	schema, files := policies.Source()
@@ -195,9 +217,13 @@ func (d *daemon) configuredPolicies() (*filter.Policies, error) {
 	return filter.LoadPolicies(d.config.Policies)
 }
 
-// reload reads the policies again and waits until searches obey them.
-func (d *daemon) reload(ctx context.Context) error {
-	if err := d.loadPolicies(ctx); err != nil {
+// reloadPolicies reads the policies again and waits until searches obey them.
+func (d *daemon) reloadPolicies(ctx context.Context) error {
+	present, err := d.store.Policies(ctx)
+	if err != nil {
+		return err
+	}
+	if err := d.loadPolicies(ctx, present); err != nil {
 		return err
 	}
 	epoch, err := d.store.Epoch(ctx)
@@ -317,8 +343,13 @@ func (d *daemon) openIndex(c store.Collection, fresh bool) (index.Index, error) 
 }
 
 func (d *daemon) openServer(ctx context.Context) error {
-	identities, err := identity.New(ctx, d.config.Auth, d.config.Demo)
-	if err != nil {
+	keys, end := context.WithCancel(ctx)
+	d.keysEnd = end
+	identities, err := identity.New(keys, d.config.Auth, d.config.Demo)
+	if err := d.reloads.Note("keys", err); err != nil {
+		return err
+	}
+	if d.traces, err = traces.Open(ctx, d.config.Traces, commit, d.log); err != nil {
 		return err
 	}
 	d.server = server.New(server.Options{
@@ -334,7 +365,7 @@ func (d *daemon) openServer(ctx context.Context) error {
 			milvus:     d.milvus,
 		},
 		Identities: identities, Limits: d.config.Limits, Demo: d.config.Demo.Enabled,
-		Audit: d.audit, Log: d.log, Registry: d.registry, Version: commit,
+		Audit: d.audit, Certificate: d.certificate, Traces: d.traces, Log: d.log, Registry: d.registry, Version: commit,
 	})
 	return nil
 }
@@ -371,7 +402,11 @@ func (d *daemon) openReindexer(ctx context.Context) (err error) {
 		return err
 	}
 	d.engine = d.newEngine()
-	if d.reindexer, err = ingest.NewReindexer(ctx, d.writer, generations{d.serving, d.engine}, d.log); err != nil {
+	var options []ingest.ReindexOption
+	if d.config.Store != "" {
+		options = append(options, ingest.Shared(d.config.StoreStaleness+d.config.Limits.RequestTimeout))
+	}
+	if d.reindexer, err = ingest.NewReindexer(ctx, d.writer, generations{d.serving, d.engine}, d.log, options...); err != nil {
 		return err
 	}
 	server.RegisterReindexes(d.registry, d.reindexer.Totals)
@@ -393,9 +428,11 @@ func (d *daemon) serve(ctx context.Context, listener, admin net.Listener) error 
 	group.Go(func() error { return d.server.Serve(ctx, listener) })
 	if admin != nil {
 		d.log.Info("listening for administrators", "url", "http://"+admin.Addr().String())
-		group.Go(func() error { return server.ServeAdmin(ctx, admin, d.registry, d.snapshot, d.store) })
+		group.Go(func() error {
+			return server.ServeAdmin(ctx, admin, server.Administration{Metrics: d.registry, Snapshot: d.snapshot, Cache: d.store, Reload: d.reload})
+		})
 	}
-	d.log.Info("listening", "url", "http://"+listener.Addr().String())
+	d.log.Info("listening", "url", d.scheme()+"://"+listener.Addr().String())
 	return group.Wait()
 }
 
@@ -404,6 +441,9 @@ func (d *daemon) close() error {
 	ctx, cancel := context.WithTimeout(context.Background(), closeTimeout)
 	defer cancel()
 	var errs []error
+	if d.keysEnd != nil {
+		d.keysEnd()
+	}
 	if d.reindexer != nil {
 		d.reindexer.Close()
 	}
@@ -420,5 +460,6 @@ func (d *daemon) close() error {
 		errs = append(errs, c.Close())
 	}
 	d.audit.Close()
+	errs = append(errs, d.traces.Close(ctx))
 	return errors.Join(append(errs, d.closeStore())...)
 }

@@ -80,7 +80,7 @@ type served struct {
 func (h *home) serve(flags ...string) *served {
 	h.t.Helper()
 	p := launch(h.t, append([]string{"serve", "--config", h.config()}, flags...)...)
-	return &served{p, h, p.await(&p.err, `msg=listening url=(http://\S+)`)}
+	return &served{p, h, p.await(&p.err, `msg=listening url=(https?://\S+)`)}
 }
 
 // refused runs a daemon that is not to start.

@@ -1,12 +1,9 @@
 package main
 
 import (
-	"encoding/json"
-	"io"
-	"net/http"
 	"os"
+	"os/exec"
 	"path/filepath"
-	"regexp"
 	"strings"
 	"testing"
 
@@ -66,40 +63,20 @@ func checkService(t *testing.T, file map[string]any, name string, service map[st
 	}
 }
 
-// The configuration in docker loads, and every metric of the dashboard is one
-// that a daemon has.
-func TestDashboard(t *testing.T) {
+func TestDockerConfigurationLoads(t *testing.T) {
 	_, err := config.Load(filepath.Join(dockerDir, "sluice.yaml"), nil, false)
 	require.NoError(t, err)
-	h := newHome(t, accessPeople, settings{"admin_listen": "127.0.0.1:0"})
-	d := h.serve()
-	d.collection("root", "docs")
-	_, err = d.as("root").Write(t.Context(), "docs", note("a", "harbour"))
-	require.NoError(t, err)
-	response, err := http.Get(d.await(&d.err, `msg="listening for administrators" url=(http://\S+)`) + "/metrics")
-	require.NoError(t, err)
-	defer response.Body.Close()
-	metrics, err := io.ReadAll(response.Body)
-	require.NoError(t, err)
+}
 
-	text, err := os.ReadFile(filepath.Join(dockerDir, "grafana", "dashboards", "sluice.json"))
-	require.NoError(t, err)
-	var dashboard struct {
-		Panels []struct {
-			Title   string
-			Targets []struct{ Expr string }
-		}
+// systemd takes every line of the unit.
+func TestSystemdUnit(t *testing.T) {
+	analyze, err := exec.LookPath("systemd-analyze")
+	if err != nil {
+		unavailable(t, "systemd-analyze", err)
 	}
-	require.NoError(t, json.Unmarshal(text, &dashboard))
-	require.NotEmpty(t, dashboard.Panels)
-	for _, panel := range dashboard.Panels {
-		for _, target := range panel.Targets {
-			names := regexp.MustCompile(`sluice_\w+`).FindAllString(target.Expr, -1)
-			require.NotEmpty(t, names, panel.Title)
-			for _, name := range names {
-				require.Regexp(t, `(?m)^`+name+`[{ ]`, string(metrics), panel.Title)
-			}
-		}
-	}
-	d.stop()
+	text := strings.ReplaceAll(readText(t, filepath.Join("..", "..", "release", "sluice.service")), "/usr/bin/sluice", "/bin/true")
+	dir := lay(t, t.TempDir(), map[string]string{"sluice.service": text})
+	out, err := exec.Command(analyze, "verify", "--man=no", filepath.Join(dir, "sluice.service")).CombinedOutput()
+	require.NoError(t, err, "%s", out)
+	require.Empty(t, string(out))
 }

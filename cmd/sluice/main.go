@@ -28,6 +28,7 @@ type cli struct {
 	Dump     dumpCommand     `cmd:"" help:"Write the documents of a stopped daemon, or of a snapshot, as 'sluice ingest' takes them."`
 	Key      keyCommand      `cmd:"" help:"Make an API key and the hash to put into the configuration."`
 	Model    modelCommand    `cmd:"" help:"Fetch models."`
+	Doctor   doctorCommand   `cmd:"" help:"Say in plain words what is wrong with this machine, the configuration, the models and the data."`
 	Devices  devicesCommand  `cmd:"" help:"List what can run models here, with kernels, memory and driver."`
 	Eval     evalCommand     `cmd:"" help:"Measure relevance, and prove that nobody sees what they may not."`
 	Bench    benchCommand    `cmd:"" help:"Measure throughput and latency."`
@@ -51,6 +52,16 @@ func main() {
 }
 
 func run(ctx context.Context, args []string) int {
+	parser := newParser(ctx)
+	parsed, err := parser.Parse(args)
+	if err != nil {
+		parser.Stdout = os.Stderr // the usage beside an error is no output
+	}
+	parser.FatalIfErrorf(err)
+	return status(parsed.Run())
+}
+
+func newParser(ctx context.Context) *kong.Kong {
 	flags := newSettingFlags()
 	c := cli{Serve: serveCommand{Settings: kong.Plugins{flags.values.Interface()}}}
 	parser, err := kong.New(&c, kong.Name("sluice"), kong.ShortUsageOnError(), kong.Vars{"version": "sluice " + commit},
@@ -59,12 +70,7 @@ func run(ctx context.Context, args []string) int {
 	if err != nil {
 		panic(err) // the command line's own declaration is wrong
 	}
-	parsed, err := parser.Parse(args)
-	if err != nil {
-		parser.Stdout = os.Stderr // the usage beside an error is no output
-	}
-	parser.FatalIfErrorf(err)
-	return status(parsed.Run())
+	return parser
 }
 
 func status(err error) int {

@@ -7,7 +7,6 @@ import (
 	"log/slog"
 	"net"
 	"os"
-	"os/signal"
 	"reflect"
 	"strings"
 	"syscall"
@@ -34,11 +33,12 @@ func indented(text string) string {
 }
 
 func (c *serveCommand) Run(ctx context.Context, flags *settingFlags) error {
-	settings, err := config.Load(c.Config, flags.given(), c.Demo)
+	reread := func() (config.Config, error) { return config.Load(c.Config, flags.given(), c.Demo) }
+	settings, err := reread()
 	if err != nil {
 		return err
 	}
-	d := &daemon{config: settings, log: newLogger(settings.Log)}
+	d := &daemon{config: settings, started: settings, reread: reread, log: newLogger(settings.Log)}
 	slog.SetDefault(d.log) // what libraries log
 	return d.run(ctx)
 }
@@ -55,8 +55,8 @@ func newLogger(c config.Log) *slog.Logger {
 	return slog.New(slog.NewTextHandler(os.Stderr, options))
 }
 
-// run opens the daemon, serves until ctx ends, and closes it. SIGHUP reads the
-// policies again.
+// run opens the daemon, serves until ctx ends, and closes it. SIGHUP
+// reloads.
 func (d *daemon) run(ctx context.Context) error {
 	if err := d.open(ctx); err != nil {
 		return err
@@ -92,31 +92,6 @@ func listenAdmin(address string) (net.Listener, error) {
 		return nil, nil
 	}
 	return net.Listen("tcp", address)
-}
-
-// reloadOnHangup starts the goroutine that answers SIGHUP, and returns what ends it.
-func (d *daemon) reloadOnHangup(ctx context.Context) (stop func()) {
-	ctx, cancel := context.WithCancel(ctx)
-	hangups, done := make(chan os.Signal, 1), make(chan struct{})
-	signal.Notify(hangups, syscall.SIGHUP)
-	go func() {
-		defer close(done)
-		for {
-			select {
-			case <-hangups:
-				if err := d.reload(ctx); err != nil {
-					d.log.Error("reading the policies again", "error", err)
-				}
-			case <-ctx.Done():
-				return
-			}
-		}
-	}()
-	return func() {
-		signal.Stop(hangups)
-		cancel()
-		<-done
-	}
 }
 
 // settingFlags is one flag per scalar of the configuration.

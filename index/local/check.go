@@ -26,18 +26,10 @@ type Report struct {
 // The error joins all that is wrong, each with its file. nil as fs is the
 // operating system's.
 func Check(dir string, fs vfs.FS) (Report, error) {
-	options, err := Options{FS: fs}.withDefaults()
-	if err != nil && !errors.Is(err, index.ErrInvalid) { // it is told nothing of the content
-		return Report{}, err
-	}
-	m, err := readManifest(options.FS, dir)
-	if err == nil && m == nil {
-		err = fmt.Errorf("%s holds no index: %w", dir, index.ErrRebuild)
-	}
+	m, options, err := present(dir, fs)
 	if err != nil {
 		return Report{}, err
 	}
-	options.Dimensions = int(m.dims)
 	c := checker{dir: dir, options: options, space: ivf.NewSpace(options.Dimensions), live: roaring.New(), rows: roaring.New()}
 	for _, entry := range m.segments {
 		if err := c.segment(entry); err != nil {
@@ -46,6 +38,40 @@ func Check(dir string, fs vfs.FS) (Report, error) {
 	}
 	report := Report{m.epoch, len(m.segments), int(c.live.GetCardinality()), int(c.rows.GetCardinality())}
 	return report, errors.Join(c.problems...)
+}
+
+// Inspect opens the index in dir as a start does, without reading all of it,
+// and changes nothing.
+func Inspect(dir string) (Report, error) {
+	m, options, err := present(dir, nil)
+	if err != nil {
+		return Report{}, err
+	}
+	space := ivf.NewSpace(options.Dimensions)
+	for _, entry := range m.segments {
+		p, err := openPart(dir, options, space, entry)
+		if err != nil {
+			return Report{}, err
+		}
+		p.seg.release()
+	}
+	return Report{Epoch: m.epoch, Segments: len(m.segments)}, nil
+}
+
+// present reads the manifest of the index in dir, and the options that follow from it.
+func present(dir string, fs vfs.FS) (*manifest, Options, error) {
+	options, err := Options{FS: fs}.withDefaults()
+	if err != nil && !errors.Is(err, index.ErrInvalid) { // it is told nothing of the content
+		return nil, options, err
+	}
+	m, err := readManifest(options.FS, dir)
+	if err == nil && m == nil {
+		err = fmt.Errorf("%s holds no index: %w", dir, index.ErrRebuild)
+	}
+	if err == nil {
+		options.Dimensions = int(m.dims)
+	}
+	return m, options, err
 }
 
 type checker struct {

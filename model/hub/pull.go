@@ -56,6 +56,20 @@ func Pull(ctx context.Context, name string, opts Options) (string, error) {
 	return pull(ctx, model, opts)
 }
 
+// Find returns the folder of a model that was pulled before; nothing is
+// fetched. fs.ErrNotExist: it was not.
+func Find(name string, opts Options) (string, error) {
+	model, err := lookup(name)
+	if err != nil {
+		return "", err
+	}
+	if err := opts.setDefaults(); err != nil {
+		return "", err
+	}
+	dir := opts.folder(model)
+	return dir, complete(dir, model)
+}
+
 func (o *Options) setDefaults() (err error) {
 	if o.Cache == "" {
 		if o.Cache, err = CacheDir(); err != nil {
@@ -77,8 +91,12 @@ func (o *Options) setDefaults() (err error) {
 	return nil
 }
 
+func (o *Options) folder(m Model) string {
+	return filepath.Join(o.Cache, "models", filepath.FromSlash(m.Name))
+}
+
 func pull(ctx context.Context, model Model, opts Options) (string, error) {
-	dir := filepath.Join(opts.Cache, "models", filepath.FromSlash(model.Name))
+	dir := opts.folder(model)
 	if complete(dir, model) == nil {
 		return dir, nil
 	}

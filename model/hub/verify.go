@@ -125,17 +125,48 @@ func writeSums(dir string, files []File) error {
 // recorded reports whether dir has a record of verification, and every file
 // that it lists.
 func recorded(dir string) error {
-	sums, err := os.ReadFile(filepath.Join(dir, SumsFile))
+	files, err := readSums(dir)
 	if err != nil {
 		return err
 	}
-	if len(sums) == 0 {
-		return fmt.Errorf("%s in %s is empty", SumsFile, dir)
+	for _, f := range files {
+		if _, err := os.Stat(filepath.Join(dir, f.Path)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// readSums returns the files of the record, with no sizes.
+func readSums(dir string) (files []File, err error) {
+	sums, err := os.ReadFile(filepath.Join(dir, SumsFile))
+	if err != nil {
+		return nil, err
 	}
 	for line := range strings.Lines(string(sums)) {
-		_, path, _ := strings.Cut(strings.TrimSpace(line), "  ")
-		if _, err := os.Stat(filepath.Join(dir, path)); err != nil {
+		sum, path, _ := strings.Cut(strings.TrimSpace(line), "  ")
+		files = append(files, File{Path: path, SHA256: sum})
+	}
+	if len(files) == 0 {
+		return nil, fmt.Errorf("%s in %s is empty", SumsFile, dir)
+	}
+	return files, nil
+}
+
+// Verify hashes every file of a pulled model's folder again, against what was
+// recorded when it was pulled. fs.ErrNotExist: there is no record, or a file is gone.
+func Verify(dir string) error {
+	files, err := readSums(dir)
+	if err != nil {
+		return err
+	}
+	for _, f := range files {
+		sum, err := hashFile(filepath.Join(dir, f.Path), sha256.New())
+		if err != nil {
 			return err
+		}
+		if sum != f.SHA256 {
+			return fmt.Errorf("%s: SHA-256 %s, want %s: %w", f.Path, sum, f.SHA256, ErrChecksum)
 		}
 	}
 	return nil

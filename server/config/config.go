@@ -11,7 +11,7 @@ import (
 // that `sluice serve --help` and docs/configuration.md print.
 type Config struct {
 	Listen         string        `yaml:"listen" doc:"Address of the API: host:port."`
-	AdminListen    string        `yaml:"admin_listen" doc:"Address of /metrics, /debug/pprof, /snapshots (for 'sluice snapshot') and /cache (for 'sluice cache'), without authentication: keep it private. \"off\" turns it off."`
+	AdminListen    string        `yaml:"admin_listen" doc:"Address of /metrics, /debug/pprof, /snapshots (for 'sluice snapshot'), /reload and /cache (for 'sluice cache'), without authentication: keep it private. \"off\" turns it off."`
 	Data           string        `yaml:"data" doc:"Directory of the index, and of the store unless that is a database. One process at a time."`
 	Store          string        `yaml:"store" doc:"PostgreSQL database that keeps the store, for any number of daemons side by side: postgres://user:password@host/database, with the parameters of libpq, and pool_max_conns (16). The password may come from PGPASSWORD or a passfile instead. Empty: the store is in the data directory, for this process alone."`
 	StoreStaleness time.Duration `yaml:"store_staleness" doc:"How far what is searched may lag behind the database. 0s: not at all; every search waits for all that was acknowledged before it. More spares searches a read of the database: on the other daemons changes of policies, and what a revoked document adds to counts and scores, may then last so much longer; readers and attributes are checked on every result in any case."`
@@ -24,10 +24,12 @@ type Config struct {
 	Planner        *Planner      `yaml:"planner" doc:"A chat model that plans the chunks of collections with the chunker plan/1. Without it rules do. It sees the documents' text; a document that it gives no plan for is not written."`
 	Milvus         []string      `yaml:"milvus" doc:"Milvus servers or clusters (2.3 or newer) that keep the vectors, host:port; documents are spread over them. Not with store. Empty: the index is in the data directory. The postings always are."`
 	MilvusDown     string        `yaml:"milvus_down" doc:"What a search answers while one of several Milvus clusters cannot be used: error (503), or degrade, without what is there, which the answer says."`
+	TLS            TLS           `yaml:"tls" doc:"Certificate of the API's listener. Without one it speaks plain HTTP: then keep it on loopback, or behind a proxy that does TLS."`
 	Limits         Limits        `yaml:"limits" doc:"Bounds on what one client can cost."`
 	Auth           Auth          `yaml:"auth" doc:"Who may ask. At least one of jwt and api_keys, unless the daemon runs with --demo."`
 	Demo           Demo          `yaml:"demo" doc:"Named principals for trying things out, chosen by the header X-Sluice-Principal. Refused unless the daemon runs with --demo."`
 	Audit          Audit         `yaml:"audit" doc:"The audit log: who did what, when, at which epoch (docs/formats/audit.md)."`
+	Traces         Traces        `yaml:"traces" doc:"OpenTelemetry traces: how long each stage of a request took. They hold no texts, keys or names of who asked."`
 	Log            Log           `yaml:"log" doc:"Logging, to standard error."`
 }
 
@@ -38,18 +40,35 @@ type Planner struct {
 	KeyFile string `yaml:"key_file" doc:"File with the key to send, if one is wanted." example:"planner.key"`
 }
 
+// TLS is the certificate of the API's listener.
+type TLS struct {
+	Cert string `yaml:"cert" doc:"Certificate chain, PEM, the server's own first. Read again on SIGHUP."`
+	Key  string `yaml:"key" doc:"Its private key, PEM."`
+}
+
+// Enabled reports whether the listener speaks TLS.
+func (t TLS) Enabled() bool { return t.Cert != "" }
+
 // Limits bound requests.
 type Limits struct {
-	BodyBytes          Size          `yaml:"body_bytes" doc:"Largest request body, and largest line of an NDJSON body (whose length as a whole is not bounded). Units: KiB, MiB, GiB."`
-	TotalBytes         Size          `yaml:"total_bytes" doc:"Bodies that have arrived and answers that are not taken yet, of all requests together; a request beyond it is answered with 429. To parse and embed a document takes ten times its size, of a hostile one forty times: this bounds what all clients together can cost."`
-	Connections        int           `yaml:"connections" doc:"Open connections; one more is closed with 503. At most half of the files that the process may open (ulimit -n) are used for them."`
-	ConcurrentRequests int           `yaml:"concurrent_requests" doc:"Requests worked on at the same time; one more is answered with 429."`
-	BulkConcurrency    int           `yaml:"bulk_concurrency" doc:"Documents of one NDJSON body worked on at the same time. Lines with the same key are always applied in order."`
-	RequestTimeout     time.Duration `yaml:"request_timeout" doc:"Deadline of a request, or of one document of an NDJSON body; past it the answer is 504."`
-	RerankTimeout      time.Duration `yaml:"rerank_timeout" doc:"How long the cross-encoder may take within a search; past it the answer is that of hybrid, marked as degraded."`
-	ReadTimeout        time.Duration `yaml:"read_timeout" doc:"Time in which a request, or one line of an NDJSON body, must arrive."`
-	DrainTimeout       time.Duration `yaml:"drain_timeout" doc:"On shutdown, how long requests in flight may go on."`
-	MergeBytes         Size          `yaml:"merge_bytes" doc:"How much merges of index segments write in a second, of all collections together: what searches and commits want of the disk comes first. Too little, and a bulk load leaves many small segments, which cost every search."`
+	BodyBytes          Size                    `yaml:"body_bytes" doc:"Largest request body, and largest line of an NDJSON body (whose length as a whole is not bounded). Units: KiB, MiB, GiB."`
+	TotalBytes         Size                    `yaml:"total_bytes" doc:"Bodies that have arrived and answers that are not taken yet, of all requests together; a request beyond it is answered with 429. To parse and embed a document takes ten times its size, of a hostile one forty times: this bounds what all clients together can cost."`
+	Connections        int                     `yaml:"connections" doc:"Open connections; one more is closed with 503. At most half of the files that the process may open (ulimit -n) are used for them."`
+	ConcurrentRequests int                     `yaml:"concurrent_requests" doc:"Requests worked on at the same time; one more is answered with 429."`
+	Tenants            map[string]TenantLimits `yaml:"tenants" doc:"Limits of each tenant by its name, and of every other under \"*\". What is left out or 0 has none of its own." key:"acme"`
+	BulkConcurrency    int                     `yaml:"bulk_concurrency" doc:"Documents of one NDJSON body worked on at the same time. Lines with the same key are always applied in order."`
+	RequestTimeout     time.Duration           `yaml:"request_timeout" doc:"Deadline of a request, or of one document of an NDJSON body; past it the answer is 504."`
+	RerankTimeout      time.Duration           `yaml:"rerank_timeout" doc:"How long the cross-encoder may take within a search; past it the answer is that of hybrid, marked as degraded."`
+	ReadTimeout        time.Duration           `yaml:"read_timeout" doc:"Time in which a request, or one line of an NDJSON body, must arrive."`
+	DrainTimeout       time.Duration           `yaml:"drain_timeout" doc:"On shutdown, how long requests in flight may go on."`
+	MergeBytes         Size                    `yaml:"merge_bytes" doc:"How much merges of index segments write in a second, of all collections together: what searches and commits want of the disk comes first. Too little, and a bulk load leaves many small segments, which cost every search."`
+}
+
+// TenantLimits bound one tenant.
+type TenantLimits struct {
+	ConcurrentRequests   int     `yaml:"concurrent_requests" doc:"Its requests worked on at the same time; one more is answered with 429." example:"64"`
+	SearchesPerSecond    float64 `yaml:"searches_per_second" doc:"Its searches, with a second's worth at once; one more is answered with 429 and when to come again." example:"50"`
+	IngestBytesPerSecond Size    `yaml:"ingest_bytes_per_second" doc:"Bytes of its documents. A document alone is answered with 429 beyond it; a body of many (NDJSON) is read as fast." example:"4MiB"`
 }
 
 // Auth lists the ways to prove an identity.
@@ -63,7 +82,7 @@ type JWT struct {
 	Issuer      string        `yaml:"issuer" doc:"Required value of iss." example:"https://id.example.org"`
 	Audience    string        `yaml:"audience" doc:"Required member of aud." example:"sluice"`
 	Keys        []Key         `yaml:"keys" doc:"Keys from files."`
-	JWKSFile    string        `yaml:"jwks_file" doc:"A JSON Web Key Set of public keys, read at start." example:"jwks.json"`
+	JWKSFile    string        `yaml:"jwks_file" doc:"A JSON Web Key Set of public keys, read at start and on SIGHUP." example:"jwks.json"`
 	JWKSURL     string        `yaml:"jwks_url" doc:"The same, fetched at start, every five minutes, and (at most once a minute) when a token names an unknown key. Use https: who can change the answer can sign tokens." example:"https://id.example.org/.well-known/jwks.json"`
 	Leeway      time.Duration `yaml:"leeway" doc:"Tolerated difference of clocks." example:"30s"`
 	Claims      Claims        `yaml:"claims" doc:"Which claim holds what. A name is looked up as it is, then as a path of names joined by dots."`
@@ -109,6 +128,12 @@ type Audit struct {
 	Searches       string        `yaml:"searches" doc:"The same for searches; refuse makes every search wait for its record. off: searches are not recorded."`
 }
 
+// Traces says where traces go.
+type Traces struct {
+	Endpoint      string `yaml:"endpoint" doc:"URL of a collector, OTLP over HTTP, as http://127.0.0.1:4318/v1/traces. Empty: there are no traces."`
+	SamplePercent int    `yaml:"sample_percent" doc:"Of the requests, how many; a request whose header traceparent says so is as its sender wants."`
+}
+
 // Log says what is logged and how.
 type Log struct {
 	Level  string `yaml:"level" doc:"debug, info, warn or error."`
@@ -147,7 +172,8 @@ func Default() Config {
 			DrainTimeout:       20 * time.Second,
 			MergeBytes:         64 << 20,
 		},
-		Audit: Audit{FileBytes: 64 << 20, Files: 64, Sync: time.Second, Administration: "refuse", Searches: "continue"},
-		Log:   Log{Level: "info", Format: "text"},
+		Audit:  Audit{FileBytes: 64 << 20, Files: 64, Sync: time.Second, Administration: "refuse", Searches: "continue"},
+		Traces: Traces{SamplePercent: 100},
+		Log:    Log{Level: "info", Format: "text"},
 	}
 }

@@ -87,6 +87,10 @@ func TestErrors(t *testing.T) {
 		"milvus twice":         {key + "milvus: ['a:1', 'b:1', 'a:1']\n", "milvus[2]: a:1 is named twice"},
 		"milvus, shared":       {key + "milvus: [h:1]\nstore: postgres://h/d\n", "unset one"},
 		"milvus down":          {key + "milvus_down: ignore\n", "milvus_down"},
+		"tenant limits":        {key + "limits: {tenants: {acme: {searches_per_second: .nan}}}\n", "limits.tenants.acme"},
+		"traces":               {key + "traces: {endpoint: 'localhost:4318'}\n", "traces.endpoint"},
+		"sampling":             {key + "traces: {sample_percent: 101}\n", "traces.sample_percent"},
+		"tls":                  {key + "tls: {cert: c.pem}\n", "cert and key go together"},
 		"log level":            {key + "log: {level: loud}\n", "log.level"},
 	}
 	for name, c := range cases {

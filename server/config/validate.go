@@ -40,11 +40,13 @@ func (c Config) Validate() error {
 		required("model", c.Model),
 		c.validateDevice(),
 		c.validateMilvus(),
+		c.TLS.validate(),
 		c.Limits.validate(),
 		c.Auth.validate(c.Demo.Enabled),
 		c.Demo.validate(),
 		c.Audit.validate(),
 		c.Planner.validate(),
+		c.Traces.validate(),
 		oneOf("log.level", c.Log.Level, "debug", "info", "warn", "error"),
 		oneOf("log.format", c.Log.Format, "text", "json"),
 	)
@@ -123,6 +125,23 @@ func oneOf(name, value string, allowed ...string) error {
 	return nil
 }
 
+func (t TLS) validate() error {
+	if (t.Cert == "") != (t.Key == "") {
+		return errors.New("tls: cert and key go together")
+	}
+	return nil
+}
+
+func (t Traces) validate() error {
+	if t.SamplePercent < 0 || t.SamplePercent > 100 {
+		return errors.New("traces.sample_percent: must be between 0 and 100")
+	}
+	if t.Endpoint == "" {
+		return nil
+	}
+	return httpURL("traces.endpoint", t.Endpoint)
+}
+
 func (p *Planner) validate() error {
 	if p == nil {
 		return nil
@@ -145,6 +164,7 @@ func (l Limits) validate() error {
 	return errors.Join(
 		positive("limits.body_bytes", int64(l.BodyBytes)),
 		l.validateTotal(),
+		l.validateTenants(),
 		positive("limits.connections", int64(l.Connections)),
 		positive("limits.concurrent_requests", int64(l.ConcurrentRequests)),
 		positive("limits.bulk_concurrency", int64(l.BulkConcurrency)),
@@ -161,6 +181,16 @@ func (l Limits) validateTotal() error {
 		return errors.New("limits.total_bytes: must not be less than limits.body_bytes")
 	}
 	return nil
+}
+
+func (l Limits) validateTenants() error {
+	var errs []error
+	for name, t := range l.Tenants {
+		if t.ConcurrentRequests < 0 || t.IngestBytesPerSecond < 0 || !(t.SearchesPerSecond >= 0) {
+			errs = append(errs, fmt.Errorf("limits.tenants.%s: must not be negative", name))
+		}
+	}
+	return errors.Join(errs...)
 }
 
 func positive(name string, n int64) error {

@@ -86,11 +86,21 @@ type Authenticator struct {
 }
 
 // New prepares the ways that the configuration names. A JWKS URL is watched
-// until ctx ends.
+// until ctx ends; while it cannot be reached its tokens are refused.
 func New(ctx context.Context, auth config.Auth, demo config.Demo) (*Authenticator, error) {
+	return prepare(ctx, auth, demo, false)
+}
+
+// Renew is New for what is to replace another Authenticator: a JWKS URL that
+// cannot be reached is an error, so that the other stays.
+func Renew(ctx context.Context, auth config.Auth, demo config.Demo) (*Authenticator, error) {
+	return prepare(ctx, auth, demo, true)
+}
+
+func prepare(ctx context.Context, auth config.Auth, demo config.Demo, reachable bool) (*Authenticator, error) {
 	a := &Authenticator{}
 	if auth.JWT != nil {
-		tokens, err := newTokens(ctx, *auth.JWT)
+		tokens, err := newTokens(ctx, *auth.JWT, reachable)
 		if err != nil {
 			return nil, err
 		}

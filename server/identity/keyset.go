@@ -32,8 +32,8 @@ const (
 )
 
 // loadKeys gathers the keys of files and of the JWKS URL. An unreachable URL is
-// logged and tried again; its tokens are refused meanwhile.
-func loadKeys(ctx context.Context, c config.JWT) (keyfunc.Keyfunc, error) {
+// logged and tried again, unless it has to be reachable; its tokens are refused meanwhile.
+func loadKeys(ctx context.Context, c config.JWT, reachable bool) (keyfunc.Keyfunc, error) {
 	given := jwkset.NewMemoryStorage()
 	if c.JWKSFile != "" {
 		if err := addKeySet(ctx, given, c.JWKSFile); err != nil {
@@ -48,7 +48,7 @@ func loadKeys(ctx context.Context, c config.JWT) (keyfunc.Keyfunc, error) {
 	storage := jwkset.Storage(given)
 	if c.JWKSURL != "" {
 		var err error
-		if storage, err = watchKeySet(ctx, given, c.JWKSURL); err != nil {
+		if storage, err = watchKeySet(ctx, given, c.JWKSURL, reachable); err != nil {
 			return nil, err
 		}
 	}
@@ -57,12 +57,12 @@ func loadKeys(ctx context.Context, c config.JWT) (keyfunc.Keyfunc, error) {
 
 // watchKeySet adds the keys of the JWKS URL, now and then as they change, to
 // those given; a given key wins over one of the same id.
-func watchKeySet(ctx context.Context, given jwkset.Storage, url string) (jwkset.Storage, error) {
+func watchKeySet(ctx context.Context, given jwkset.Storage, url string, reachable bool) (jwkset.Storage, error) {
 	remote, err := jwkset.NewStorageFromHTTP(url, jwkset.HTTPClientStorageOptions{
 		Client:                    &http.Client{Transport: boundedTransport{http.DefaultTransport}},
 		Ctx:                       ctx,
 		HTTPTimeout:               refreshTimeout,
-		NoErrorReturnFirstHTTPReq: true,
+		NoErrorReturnFirstHTTPReq: !reachable,
 		RefreshInterval:           refreshInterval,
 		RefreshErrorHandler: func(ctx context.Context, err error) {
 			slog.ErrorContext(ctx, "fetching auth.jwt.jwks_url", "error", err) // which masks a password in the URL

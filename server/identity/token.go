@@ -28,8 +28,8 @@ type tokens struct {
 	defaultRole Role
 }
 
-func newTokens(ctx context.Context, c config.JWT) (*tokens, error) {
-	keys, err := loadKeys(ctx, c)
+func newTokens(ctx context.Context, c config.JWT, reachable bool) (*tokens, error) {
+	keys, err := loadKeys(ctx, c, reachable)
 	if err != nil {
 		return nil, fmt.Errorf("loading the keys of auth.jwt: %w", err)
 	}

@@ -1,0 +1,135 @@
+package server
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"sluice/client"
+	"sluice/server/config"
+)
+
+// limited starts a Server with limits for the tenant acme, on a clock that
+// stands still: what waits moves it.
+func limited(t *testing.T, limits config.TenantLimits) (d *daemon, clock *atomic.Int64) {
+	clock = &atomic.Int64{}
+	d = start(t, func(s *setup) { s.limits.Tenants = map[string]config.TenantLimits{"acme": limits} })
+	d.tenants.now = func() time.Time { return time.Unix(1_800_000_000, clock.Load()) }
+	d.tenants.pause = func(_ context.Context, wait time.Duration) { clock.Add(int64(wait)) }
+	d.collection()
+	_, err := d.as("other").CreateCollection(t.Context(), "c", client.CollectionSettings{})
+	require.NoError(t, err)
+	return d, clock
+}
+
+func (d *daemon) searchAs(name string) answer {
+	d.t.Helper()
+	return d.send("POST", "/v1/collections/c/search", `{"query": "tides"}`, "Authorization", bearer(name))
+}
+
+func TestTenantSearches(t *testing.T) {
+	d, clock := limited(t, config.TenantLimits{SearchesPerSecond: 2})
+	for range 3 {
+		require.Equal(t, 200, d.searchAs("alice").status)
+		require.Equal(t, 200, d.searchAs("bob").status, "of all who belong to it")
+		a := d.searchAs("alice")
+		require.Contains(t, requireProblem(t, 429, a), "searches more often")
+		require.Equal(t, "1", a.header.Get("Retry-After"))
+		for range 10 {
+			require.Equal(t, 200, d.searchAs("other").status, "the other tenant has no limit")
+		}
+		require.Equal(t, 200, d.send("GET", "/v1/collections/c", "", "Authorization", bearer("alice")).status, "nor what is no search")
+		clock.Add(int64(time.Second))
+	}
+	body := d.send("GET", "/metrics", "", "Authorization", bearer("root")).body
+	require.Contains(t, body, "sluice_http_requests_rejected_total 3")
+}
+
+// A refused search takes nothing from those to come.
+func TestTenantRefusalsAreFree(t *testing.T) {
+	d, clock := limited(t, config.TenantLimits{SearchesPerSecond: 0.1})
+	require.Equal(t, 200, d.searchAs("alice").status)
+	for range 20 {
+		a := d.searchAs("alice")
+		require.Equal(t, 429, a.status)
+		require.Equal(t, "10", a.header.Get("Retry-After"))
+	}
+	clock.Add(int64(10 * time.Second))
+	require.Equal(t, 200, d.searchAs("alice").status)
+}
+
+func TestTenantRequestsInFlight(t *testing.T) {
+	d, _ := limited(t, config.TenantLimits{ConcurrentRequests: 1})
+	entered, release := held(d.fake)
+	first := d.searchInBackground()
+	<-entered
+	a := d.send("GET", "/v1/collections/c", "", "Authorization", bearer("bob"))
+	require.Contains(t, requireProblem(t, 429, a), "as many requests under way")
+	require.Equal(t, "1", a.header.Get("Retry-After"))
+	require.Equal(t, 200, d.send("GET", "/v1/collections/c", "", "Authorization", bearer("other")).status)
+	require.Equal(t, 200, d.send("GET", "/metrics", "", "Authorization", bearer("root")).status, "probes are not counted")
+	release()
+	require.NoError(t, <-first)
+	require.Equal(t, 200, d.send("GET", "/v1/collections/c", "", "Authorization", bearer("bob")).status)
+}
+
+func TestTenantBytes(t *testing.T) {
+	const burst = 64 << 10 // a largest document fits
+	d, clock := limited(t, config.TenantLimits{IngestBytesPerSecond: 1 << 10})
+	write := func(name string, size int) answer {
+		body := line("k", strings.Repeat("x", size))
+		return d.send("POST", "/v1/collections/c/documents", body, "Authorization", bearer(name))
+	}
+	require.Equal(t, 201, write("writer", burst-1000).status)
+	a := write("writer", 10<<10)
+	require.Contains(t, requireProblem(t, 429, a), "more bytes a second")
+	require.Equal(t, "10", a.header.Get("Retry-After"))
+	require.Equal(t, 201, write("other", burst-1000).status)
+	require.Equal(t, 200, d.searchAs("alice").status, "searches go on")
+	clock.Add(int64(10 * time.Second))
+	require.Equal(t, 200, write("writer", 10<<10).status)
+}
+
+// A body of many documents is slowed down, not refused: every line is written,
+// and the time that took is what the limit says.
+func TestTenantBytesOfAStream(t *testing.T) {
+	d, clock := limited(t, config.TenantLimits{IngestBytesPerSecond: 64 << 10})
+	var body strings.Builder
+	for i := range 40 {
+		body.WriteString(line(fmt.Sprint(i), strings.Repeat("x", 16<<10)) + "\n")
+	}
+	a, results := d.bulk(body.String())
+	require.Equal(t, 200, a.status)
+	require.Len(t, results, 40)
+	for _, r := range results {
+		require.Equal(t, "created", r.Status)
+	}
+	took, want := time.Duration(clock.Load()).Seconds(), float64(body.Len()-40-64<<10)/(64<<10)
+	require.InDelta(t, want, took, 0.001)
+}
+
+func TestTenantOthers(t *testing.T) {
+	limits := config.Default().Limits
+	limits.Tenants = map[string]config.TenantLimits{"acme": {ConcurrentRequests: 2}, "*": {ConcurrentRequests: 1}}
+	all := newTenants(limits)
+	for name, most := range map[string]int{"acme": 2, "a": 1, "b": 1} {
+		for range most {
+			require.NoError(t, all.named(name).enter())
+		}
+		require.Error(t, all.named(name).enter(), name)
+	}
+	limits.Tenants = nil
+	all = newTenants(limits)
+	require.Zero(t, testing.AllocsPerRun(100, func() {
+		one := all.named("acme")
+		if one.enter() != nil || one.search() != nil || one.ingest(1<<30) != nil {
+			t.Error("without limits nothing is refused")
+		}
+		one.leave()
+	}))
+}

@@ -1,0 +1,97 @@
+package traces
+
+import (
+	"bytes"
+	"context"
+	"encoding/hex"
+	"log/slog"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	tracepb "go.opentelemetry.io/proto/otlp/trace/v1"
+
+	"sluice/server/config"
+	"sluice/server/traces/tracestest"
+	"sluice/trace"
+)
+
+const (
+	wanted   = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
+	unwanted = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-00"
+)
+
+func open(t *testing.T, c config.Traces, log *slog.Logger) *Exporter {
+	t.Helper()
+	e, err := Open(t.Context(), c, "v", log)
+	require.NoError(t, err)
+	return e
+}
+
+func TestTrace(t *testing.T) {
+	r := tracestest.New(t)
+	e := open(t, config.Traces{Endpoint: r.URL, SamplePercent: 0}, slog.Default())
+	require.Nil(t, e.Start("", time.Now()), "0 percent")
+	require.Nil(t, e.Start(unwanted, time.Now()))
+	require.Nil(t, e.Start("no traceparent", time.Now()))
+	at := time.Now().Add(-time.Second)
+	request := e.Start(wanted, at)
+	trace.From(request.Context(t.Context())).AddSpan(trace.Span{Name: "fuse", Start: at, End: at.Add(time.Millisecond)})
+	request.End("id", "POST", "/search", 503)
+	require.NoError(t, e.Close(t.Context()))
+
+	spans := map[string]*tracepb.Span{}
+	for _, s := range r.Spans() {
+		require.Equal(t, "0af7651916cd43dd8448eb211c80319c", hex.EncodeToString(s.TraceId))
+		spans[s.Name] = s
+	}
+	require.Len(t, spans, 2)
+	whole, stage := spans["POST /search"], spans["fuse"]
+	require.Equal(t, "b7ad6b7169203331", hex.EncodeToString(whole.ParentSpanId))
+	require.EqualValues(t, at.UnixNano(), whole.StartTimeUnixNano)
+	require.Equal(t, tracepb.Status_STATUS_CODE_ERROR, whole.Status.Code)
+	require.Equal(t, whole.SpanId, stage.ParentSpanId)
+	require.EqualValues(t, time.Millisecond, stage.EndTimeUnixNano-stage.StartTimeUnixNano)
+	require.Empty(t, stage.Attributes)
+}
+
+func TestNoEndpointCostsNothing(t *testing.T) {
+	e := open(t, config.Traces{SamplePercent: 100}, slog.Default())
+	require.Nil(t, e)
+	ctx := t.Context()
+	require.Zero(t, testing.AllocsPerRun(100, func() {
+		request := e.Start(wanted, time.Time{})
+		trace.From(request.Context(ctx)).AddSpan(trace.Span{})
+		request.End("id", "GET", "/", 200)
+	}))
+	require.NoError(t, e.Close(ctx))
+}
+
+// A collector that is gone is said in the log, and holds nothing up.
+func TestUnreachableCollector(t *testing.T) {
+	var log lockedBuffer
+	e := open(t, config.Traces{Endpoint: "http://127.0.0.1:1/v1/traces", SamplePercent: 100}, slog.New(slog.NewTextHandler(&log, nil)))
+	e.Start("", time.Now()).End("id", "GET", "/", 200)
+	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+	defer cancel()
+	err := e.Close(ctx)
+	require.True(t, err != nil || log.text() != "", "it is said one way or the other")
+}
+
+type lockedBuffer struct {
+	mu     sync.Mutex
+	buffer bytes.Buffer
+}
+
+func (b *lockedBuffer) Write(p []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.buffer.Write(p)
+}
+
+func (b *lockedBuffer) text() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.buffer.String()
+}
