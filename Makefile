@@ -1,10 +1,12 @@
 # Two commands do everything on a fresh machine: `make run` and `make test`.
-.PHONY: release release-check run test cuda-test cuda-check gpu clients postgres milvus peers bench bench-peers lint build clean help vulncheck cross gorgonia-cuda
+.PHONY: release release-check run test cuda-test cuda-check gpu clients postgres milvus browser peers bench bench-texts bench-peers lint build clean help vulncheck cross gorgonia-cuda
 
 GO    ?= go
 CACHE ?= $(if $(SLUICE_CACHE),$(SLUICE_CACHE),$(HOME)/.cache/sluice)
 CLIENTS := $(CACHE)/clients
+PYTHON_CLIENT := $(CACHE)/python-client
 MILVUS := $(CACHE)/milvus
+BROWSER := $(CACHE)/browser
 # A folder of texts, to make passages and vectors of.
 TEXTS ?= ../shared/data
 MODEL := all-minilm-l6-v2
@@ -21,11 +23,16 @@ build: ## bin/sluice
 	@mkdir -p bin
 	CGO_ENABLED=0 $(GO) build -trimpath -ldflags "-X main.commit=$(COMMIT)" -o bin/sluice ./cmd/sluice
 
-clients: $(CLIENTS)/installed ## Published Python clients of the APIs, for their tests
+clients: $(CLIENTS)/installed $(PYTHON_CLIENT)/installed ## Published Python clients of the APIs, and what tests our own
 
 $(CLIENTS)/installed: server/testdata/clients/requirements.txt
 	python3 -m venv $(CLIENTS)
 	$(CLIENTS)/bin/pip install --quiet --disable-pip-version-check -r $<
+	touch $@
+
+$(PYTHON_CLIENT)/installed: clients/python/requirements.txt
+	python3 -m venv $(PYTHON_CLIENT)
+	$(PYTHON_CLIENT)/bin/pip install --quiet --disable-pip-version-check -r $<
 	touch $@
 
 postgres: ## PostgreSQL's programs, for the tests of store/postgres
@@ -38,11 +45,17 @@ $(MILVUS)/installed: index/milvus/milvustest/requirements.txt
 	$(MILVUS)/bin/pip install --quiet --disable-pip-version-check -r $<
 	touch $@
 
+browser: $(BROWSER)/installed ## A headless Chromium and axe, for the tests of pages (needs npm)
+
+$(BROWSER)/installed: $(addprefix server/console/browsertest/,install.sh package-lock.json fonts.conf)
+	@server/console/browsertest/install.sh $(BROWSER)
+
 test: build ## Every test, unit and integration, then the race detector (many minutes)
 	bin/sluice model pull $(MODEL) >/dev/null
-	@$(MAKE) --no-print-directory clients || echo "without Python the published clients are not tested" >&2
+	@$(MAKE) --no-print-directory clients || echo "without Python the clients are not tested" >&2
 	@$(MAKE) --no-print-directory postgres || echo "without PostgreSQL store/postgres is not tested" >&2
 	@$(MAKE) --no-print-directory milvus || echo "without Python the index on Milvus is not tested" >&2
+	@$(MAKE) --no-print-directory browser || echo "without npm the console is not tested in a browser" >&2
 	$(GO) test -timeout 20m ./...
 	$(GO) test -race -short -timeout 20m $(RACED)
 	@$(MAKE) --no-print-directory cuda-test
@@ -62,8 +75,25 @@ RACED = ./filter/... ./store/... ./index ./index/late ./index/local/... ./index/
 
 peers: .peers/ready .peers/serve/ready ## Install what `sluice bench … --peers` compares with, in .peers (6 GB with torch)
 
-bench: build ## The encoder's own figures
-	bin/sluice bench embed
+# Where 'make bench' leaves its runs and their page.
+RUNS ?= bench-runs/$(COMMIT)
+
+bench: build ## Everything that is measured without peers, in minutes; the runs and report.html stay in $(RUNS)
+	@mkdir -p $(RUNS)
+	bin/sluice bench serve --null --turn 1s --json $(RUNS)/null.json
+	bin/sluice bench filter --json $(RUNS)/filter.json
+	bin/sluice bench embed --rounds 5 --turn 150ms --json $(RUNS)/embed.json
+	bin/sluice bench rerank --rounds 3 --json $(RUNS)/rerank.json
+	bin/sluice bench serve --self --ramp --rounds 3 --turn 1s --json $(RUNS)/serve.json
+	@test -d $(TEXTS) || echo "no ingestion, BM25 and hybrid search: TEXTS=FOLDER names texts to make passages of" >&2
+	@test ! -d $(TEXTS) || $(MAKE) --no-print-directory bench-texts
+	bin/sluice bench report $(RUNS) --out $(RUNS)/report.html
+
+bench-texts: build
+	bin/sluice bench ingest $(TEXTS) --json $(RUNS)/ingest.json
+	bin/sluice bench lexical $(TEXTS) --passages 20000 --rounds 4 --json $(RUNS)/lexical.json
+	bin/sluice bench search $(TEXTS) --rows 20000 --rounds 4 --json $(RUNS)/search.json
+	bin/sluice bench hybrid $(TEXTS) --passages 2000 --rounds 4 --turn 2s --json $(RUNS)/hybrid.json
 
 bench-peers: build peers ## Ours beside ONNX Runtime, OpenVINO, infinity, tantivy, hnswlib, faiss, usearch, in turns
 	bin/sluice bench embed --peers

@@ -70,9 +70,9 @@ func Embed(ctx context.Context, o EmbedOptions) (file figures.File, err error) {
 		return file, err
 	}
 	defer func() { err = errors.Join(err, end()) }()
-	file.Commit, file.Environment, file.Figures = figures.Commit(ctx), figures.Local(simd.Best().Level), map[string]float64{}
+	file = figures.New(ctx, simd.Best().Level)
 	for _, shape := range o.Shapes {
-		if err := o.measure(ctx, m, shape, contestants, file.Figures); err != nil {
+		if err := o.measure(ctx, m, shape, contestants, file); err != nil {
 			return file, err
 		}
 	}
@@ -87,9 +87,9 @@ var precisions = []cpu.Precision{cpu.F32, cpu.BF16, cpu.Int8}
 // rates are a contestant's tokens per second and per CPU second, by round.
 type rates struct{ wall, cpu []float64 }
 
-func (o *EmbedOptions) measure(ctx context.Context, m *model.Model, shape Shape, contestants []contestant, out map[string]float64) error {
+func (o *EmbedOptions) measure(ctx context.Context, m *model.Model, shape Shape, contestants []contestant, out figures.File) error {
 	ids := shape.ids(m.Config.Vocabulary)
-	runs, err := o.calibrate(ctx, shape, ids, contestants, out)
+	runs, err := o.calibrate(ctx, shape, ids, contestants, out.Figures)
 	if err != nil {
 		return err
 	}
@@ -138,38 +138,47 @@ func compare(a, b [][]float32) (cosines []float64) {
 	return cosines
 }
 
-func (o *EmbedOptions) report(shape Shape, contestants []contestant, measured []rates, out map[string]float64) {
+func (o *EmbedOptions) report(shape Shape, contestants []contestant, measured []rates, out figures.File) {
 	for i, c := range contestants {
-		wall, perCPU := median(measured[i].wall), median(measured[i].cpu)
-		record(out, figureName(c), shape, "tokens_per_s", wall)
-		record(out, figureName(c), shape, "tokens_per_cpu_s", perCPU)
-		record(out, figureName(c), shape, "ms", float64(shape.Tokens())/wall*1000)
+		wall, perCPU := figures.MedianOf(measured[i].wall), figures.MedianOf(measured[i].cpu)
+		recordRounds(out, figureName(c), shape, "tokens_per_s", measured[i].wall)
+		recordRounds(out, figureName(c), shape, "tokens_per_cpu_s", measured[i].cpu)
+		record(out.Figures, figureName(c), shape, "ms", float64(shape.Tokens())/wall*1000)
 		fmt.Fprintf(o.Log, "%-8s %-17s %9.0f tokens/s (%.0f to %.0f) %9.0f tokens/CPU s\n",
 			shape.Name, c.name(), wall, slices.Min(measured[i].wall), slices.Max(measured[i].wall), perCPU)
 		for j := len(precisions); i < len(precisions) && j < len(contestants); j++ {
 			pair := "ratio." + c.name() + "_to_" + contestants[j].name()
 			recordRatios(out, pair, shape, measured[i].wall, measured[j].wall)
-			record(out, strings.Replace(pair, "ratio.", "ratio.cpu.", 1), shape, "", median(quotients(measured[i].cpu, measured[j].cpu)))
+			recordRounds(out, strings.Replace(pair, "ratio.", "ratio.cpu.", 1), shape, "", quotients(measured[i].cpu, measured[j].cpu))
 		}
 	}
 }
 
-func recordRatios(out map[string]float64, pair string, shape Shape, a, b []float64) {
+func recordRatios(out figures.File, pair string, shape Shape, a, b []float64) {
 	q := quotients(a, b)
-	record(out, pair, shape, "", median(q))
-	record(out, pair, shape, "min", slices.Min(q))
-	record(out, pair, shape, "max", slices.Max(q))
+	recordRounds(out, pair, shape, "", q)
+	record(out.Figures, pair, shape, "min", slices.Min(q))
+	record(out.Figures, pair, shape, "max", slices.Max(q))
+}
+
+// recordRounds records the median of the rounds, and them.
+func recordRounds(out figures.File, name string, shape Shape, what string, rounds []float64) {
+	record(out.Figures, name, shape, what, out.Median(under(name, shape, what), rounds))
+}
+
+func under(name string, shape Shape, what string) string {
+	if what != "" {
+		what = "." + what
+	}
+	return name + "." + shape.Name + what
 }
 
 // record stores a figure under the shape's name, and without it for the
 // headline.
 func record(out map[string]float64, name string, shape Shape, what string, value float64) {
-	if what != "" {
-		what = "." + what
-	}
-	out[name+"."+shape.Name+what] = value
-	if shape.Name == headline && what != ".cosine_min" {
-		out[name+what] = value
+	out[under(name, shape, what)] = value
+	if shape.Name == headline && what != "cosine_min" {
+		out[strings.TrimSuffix(name+"."+what, ".")] = value
 	}
 }
 
@@ -181,14 +190,4 @@ func quotients(a, b []float64) (q []float64) {
 		q = append(q, a[i]/b[i])
 	}
 	return q
-}
-
-// spread records the median of the rounds, and beside it their least and greatest.
-func spread(out map[string]float64, name string, rounds []float64) {
-	out[name], out[name+".min"], out[name+".max"] = median(rounds), slices.Min(rounds), slices.Max(rounds)
-}
-
-func median(x []float64) float64 {
-	sorted := slices.Sorted(slices.Values(x))
-	return (sorted[(len(sorted)-1)/2] + sorted[len(sorted)/2]) / 2
 }

@@ -83,8 +83,3 @@ func TestMixedLengths(t *testing.T) {
 	require.Equal(t, total, s.Tokens())
 	require.Equal(t, Mixed(128), s, "the same at every call")
 }
-
-func TestMedian(t *testing.T) {
-	require.Equal(t, 2.0, median([]float64{3, 1, 2}))
-	require.Equal(t, 2.5, median([]float64{4, 1, 2, 3}))
-}

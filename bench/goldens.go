@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"sluice/bench/figures"
 	"sluice/model"
 	"sluice/model/tokenizer"
 )
@@ -34,7 +35,7 @@ func goldenCosines(ctx context.Context, m *model.Model, dir string, contestants 
 		}
 		cosines := compare(rows(want, m.Config.Hidden), t.vectors)
 		out[figureName(c)+".cosine_min"] = cosines[0]
-		out[figureName(c)+".cosine_median"] = median(cosines)
+		out[figureName(c)+".cosine_median"] = figures.MedianOf(cosines)
 	}
 	return nil
 }

@@ -14,7 +14,6 @@ import (
 	"sluice/bench/load"
 	"sluice/client"
 	"sluice/index/text"
-	"sluice/kernels/simd"
 )
 
 const (
@@ -29,13 +28,14 @@ type HybridOptions struct {
 	Cache    string        // folder for the daemon's data, which a later run takes up
 	Name     string        // of the model and its precision, part of that folder's name
 	Passages int           // documents of one passage each (default 300,000)
-	Filter   string        // percent of them that whoever searches may read: 0.1, 1, 10 (default), 50 or 100
+	Filters  []string      // percent of them that who searches may read, in turn: 0.1, 1, 10 (default), 50 or 100
 	Rate     float64       // searches a second (default 50)
 	Strategy string        // of the searches (default hybrid)
 	Rounds   int           // turns of each load (default 5)
 	Turn     time.Duration // of one turn (default 10 s)
 	Warmup   time.Duration // before each turn (default 500 ms)
 	Log      io.Writer
+	Watch    func(what string, answered int, since time.Duration) // as of a Service
 
 	// Start starts a daemon, without policies, on a data directory.
 	Start func(ctx context.Context, dir string) (Daemon, error)
@@ -53,8 +53,8 @@ func (o *HybridOptions) setDefaults() {
 	if o.Passages <= 0 {
 		o.Passages = 300_000
 	}
-	if o.Filter == "" {
-		o.Filter = "10"
+	if len(o.Filters) == 0 {
+		o.Filters = []string{"10"}
 	}
 	if o.Rate <= 0 {
 		o.Rate = 50
@@ -85,8 +85,8 @@ func (o *HybridOptions) setDefaults() {
 // load in Serve; ratio.hybrid.p95.ingesting_to_idle, the median of the rounds,
 // with .min and .max; ingesting.documents_per_s; revocation.c.p50_ms and
 // .p95_ms, from the request to its acknowledgement, where c is idle, rate
-// (searches at the rate) or busy (a closed loop); visible, how many documents
-// the searcher may read; hybrid.rss_mb.
+// (searches at the rate) or busy (a closed loop); visible.F, how many documents
+// the searcher of a filter may read; hybrid.rss_mb.
 func Hybrid(ctx context.Context, o HybridOptions) (file figures.File, err error) {
 	o.setDefaults()
 	analyzer, err := text.New(text.Default)
@@ -104,9 +104,8 @@ func Hybrid(ctx context.Context, o HybridOptions) (file figures.File, err error)
 		return file, err
 	}
 	defer func() { err = errors.Join(err, daemon.Stop()) }()
-	b := &hybridBench{HybridOptions: o, recorder: recorder{map[string]float64{}, o.Log}, daemon: daemon, passages: passages}
-	file.Commit, file.Environment, file.Figures = figures.Commit(ctx), figures.Local(simd.Best().Level), b.out
-	return file, b.run(ctx, analyzer)
+	b := &hybridBench{HybridOptions: o, recorder: newRecorder(ctx, o.Log), daemon: daemon, passages: passages}
+	return b.File, b.run(ctx, analyzer)
 }
 
 // hybridBench is one Hybrid.
@@ -141,26 +140,33 @@ func (b *hybridBench) run(ctx context.Context, analyzer text.Analyzer) error {
 	return b.revoking(ctx, searches)
 }
 
-// searches are by one reader of the share, each for other words, as many as one
-// turn takes.
+// searches are by a reader of each share in turn, each for other words, as many
+// as one turn takes.
 func (b *hybridBench) searches(ctx context.Context, analyzer text.Analyzer) (Service, error) {
-	token, err := b.daemon.Token(ctx, "reader", []string{b.Filter}, []string{"read"})
-	if err != nil {
-		return Service{}, err
+	tokens := make([]string, len(b.Filters))
+	for i, share := range b.Filters {
+		var err error
+		if tokens[i], err = b.daemon.Token(ctx, "reader-"+share, []string{share}, []string{"read"}); err != nil {
+			return Service{}, err
+		}
 	}
 	count := int(2*b.Rate*(b.Turn+b.Warmup).Seconds()) + 1
 	var calls []Call
-	for _, q := range makeQueries(b.passages, count, analyzer) {
-		calls = append(calls, Call{token, client.SearchRequest{Query: q.text, K: hybridResults, Strategy: b.Strategy}})
+	for i, q := range makeQueries(b.passages, count, analyzer) {
+		calls = append(calls, Call{Token: tokens[i%len(tokens)], Body: client.SearchRequest{Query: q.text, K: hybridResults, Strategy: b.Strategy}})
 	}
-	if err := b.see(ctx, token, calls[0].Body.(client.SearchRequest)); err != nil {
-		return Service{}, err
+	for i, token := range tokens {
+		if err := b.see(ctx, token, b.Filters[i], calls[0].Body.(client.SearchRequest)); err != nil {
+			return Service{}, err
+		}
 	}
-	return NewService("hybrid", b.daemon.URL+"/v1/collections/"+hybridCollection+"/search", b.daemon.PID, calls)
+	s, err := NewService("hybrid", b.daemon.URL+"/v1/collections/"+hybridCollection+"/search", b.daemon.PID, calls)
+	s.Watch = b.Watch
+	return s, err
 }
 
 // see makes sure that a search is answered in full.
-func (b *hybridBench) see(ctx context.Context, token string, r client.SearchRequest) error {
+func (b *hybridBench) see(ctx context.Context, token, share string, r client.SearchRequest) error {
 	reader, err := client.New(b.daemon.URL, client.WithToken(token))
 	if err != nil {
 		return err
@@ -173,7 +179,7 @@ func (b *hybridBench) see(ctx context.Context, token string, r client.SearchRequ
 	if len(response.Results) < min(hybridResults, response.Counts.Visible) || len(response.Degraded) > 0 {
 		return fmt.Errorf("a search answers with %d results, degraded %v", len(response.Results), response.Degraded)
 	}
-	b.out["visible"] = float64(response.Counts.Visible)
+	b.Figures["visible."+share] = float64(response.Counts.Visible)
 	fmt.Fprintf(b.log, "%d documents, %d of them visible to whoever searches, by strategy %s\n", len(b.passages), response.Counts.Visible, response.Strategy)
 	return nil
 }
@@ -238,7 +244,7 @@ func (b *hybridBench) revoking(ctx context.Context, searches Service) error {
 	for _, name := range []string{"idle", "rate", "busy"} {
 		all := slices.Sorted(slices.Values(took[name]))
 		p50, p95 := milliseconds(all[len(all)/2]), milliseconds(all[len(all)*95/100])
-		b.out["revocation."+name+".p50_ms"], b.out["revocation."+name+".p95_ms"] = p50, p95
+		b.Figures["revocation."+name+".p50_ms"], b.Figures["revocation."+name+".p95_ms"] = p50, p95
 		fmt.Fprintf(b.log, "revocation.%-33s %8d revocations  p50 %.2f  p95 %.2f ms\n", name, len(all), p50, p95)
 	}
 	return nil

@@ -18,7 +18,6 @@ import (
 	"sluice/index"
 	"sluice/index/local"
 	"sluice/index/text"
-	"sluice/kernels/simd"
 )
 
 // LexicalOptions says what Lexical measures.
@@ -70,7 +69,7 @@ func Lexical(ctx context.Context, o LexicalOptions) (file figures.File, err erro
 		return file, err
 	}
 	defer func() { err = errors.Join(err, b.close()) }()
-	file.Commit, file.Environment, file.Figures = figures.Commit(ctx), figures.Local(simd.Best().Level), b.figures
+	file = b.File
 	for _, name := range []string{"100", "50", "10", "1", "0.1"} {
 		if err := b.measure(ctx, name); err != nil {
 			return file, err
@@ -82,17 +81,17 @@ func Lexical(ctx context.Context, o LexicalOptions) (file figures.File, err erro
 // lexicalBench holds the contestants.
 type lexicalBench struct {
 	LexicalOptions
+	recorder
 	passages string // file
 	queries  []lexicalQuery
 	index    *local.Index
 	reader   index.Reader
 	classes  []int // of each document
 	peers    *peerProcess
-	figures  map[string]float64
 }
 
 func (o LexicalOptions) open(ctx context.Context) (_ *lexicalBench, err error) {
-	b := &lexicalBench{LexicalOptions: o, figures: map[string]float64{}}
+	b := &lexicalBench{LexicalOptions: o, recorder: newRecorder(ctx, o.Log)}
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, b.close())
@@ -139,7 +138,7 @@ func (b *lexicalBench) openIndex(ctx context.Context, analyzer text.Analyzer, pa
 	}
 	stats := b.index.Stats()
 	fmt.Fprintf(b.Log, "index: %d rows in %d segments and memory, %.0f MB\n", stats.Rows, stats.Segments, float64(stats.Bytes)/(1<<20))
-	b.figures["lexical.index_bytes"] = float64(b.index.Stats().Bytes)
+	b.Figures["lexical.index_bytes"] = float64(b.index.Stats().Bytes)
 	b.reader, err = b.index.Reader()
 	return err
 }
@@ -158,8 +157,8 @@ func (b *lexicalBench) build(ctx context.Context, passages []passage) error {
 	if err := b.index.Flush(ctx); err != nil {
 		return err
 	}
-	b.figures["lexical.build_cpu_s"] = (cpuTime() - used).Seconds()
-	fmt.Fprintf(b.Log, "built in %.1f s, %.1f CPU s\n", time.Since(start).Seconds(), b.figures["lexical.build_cpu_s"])
+	b.Figures["lexical.build_cpu_s"] = (cpuTime() - used).Seconds()
+	fmt.Fprintf(b.Log, "built in %.1f s, %.1f CPU s\n", time.Since(start).Seconds(), b.Figures["lexical.build_cpu_s"])
 	return nil
 }
 
@@ -316,21 +315,20 @@ func (b *lexicalBench) report(f lexicalFilter, names []string, turns [][]lexical
 			perCPU = append(perCPU, float64(len(t.Seconds))/t.CPUSeconds)
 		}
 		slices.Sort(all)
-		perCPUs[i] = median(perCPU)
 		prefix := name + ".lexical." + f.name
-		b.figures[prefix+".qps"] = median(rates[i])
-		b.figures[prefix+".queries_per_cpu_s"] = perCPUs[i]
-		b.figures[prefix+".p50_ms"] = all[len(all)/2] * 1000
-		b.figures[prefix+".p95_ms"] = all[len(all)*95/100] * 1000
+		b.Median(prefix+".qps", rates[i])
+		perCPUs[i] = b.Median(prefix+".queries_per_cpu_s", perCPU)
+		b.Figures[prefix+".p50_ms"] = all[len(all)/2] * 1000
+		b.Figures[prefix+".p95_ms"] = all[len(all)*95/100] * 1000
 		fmt.Fprintf(b.Log, "%4s %% %-12s %8.0f QPS (%.0f to %.0f), %.0f per CPU s, p50 %.3f ms, p95 %.3f ms", f.name, name,
-			median(rates[i]), slices.Min(rates[i]), slices.Max(rates[i]), perCPUs[i], b.figures[prefix+".p50_ms"], b.figures[prefix+".p95_ms"])
+			figures.MedianOf(rates[i]), slices.Min(rates[i]), slices.Max(rates[i]), perCPUs[i], b.Figures[prefix+".p50_ms"], b.Figures[prefix+".p95_ms"])
 		if i > 0 {
-			b.figures["ratio.cpu.lexical."+f.name+".qps_to_"+name] = perCPUs[0] / perCPUs[i]
+			b.Figures["ratio.cpu.lexical."+f.name+".qps_to_"+name] = perCPUs[0] / perCPUs[i]
 			ratio := "ratio.lexical." + f.name + ".qps_to_" + name
 			q := quotients(rates[0], rates[i])
-			spread(b.figures, ratio, q)
-			b.figures[prefix+".overlap"] = overlap(turns[0][0].Hits, turns[i][0].Hits)
-			fmt.Fprintf(b.Log, ", ours %.2f × (%.2f to %.2f), overlap %.4f", median(q), slices.Min(q), slices.Max(q), b.figures[prefix+".overlap"])
+			b.Spread(ratio, q)
+			b.Figures[prefix+".overlap"] = overlap(turns[0][0].Hits, turns[i][0].Hits)
+			fmt.Fprintf(b.Log, ", ours %.2f × (%.2f to %.2f), overlap %.4f", figures.MedianOf(q), slices.Min(q), slices.Max(q), b.Figures[prefix+".overlap"])
 		}
 		fmt.Fprintln(b.Log)
 	}

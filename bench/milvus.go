@@ -20,7 +20,7 @@ import (
 	"sluice/index"
 	"sluice/index/milvus"
 	"sluice/index/text"
-	"sluice/kernels/simd"
+	"sluice/kernels/ref"
 )
 
 // MilvusOptions says what Milvus measures.
@@ -34,6 +34,7 @@ type MilvusOptions struct {
 const (
 	milvusCollection = "sluice_bench"
 	milvusClasses    = 100
+	milvusBatch      = 1000
 	milvusIDs        = 10_000 // documents in the list that classes are compared with
 )
 
@@ -42,40 +43,42 @@ const (
 //
 // Figures: selp.p50_ms and bare.selp.p50_ms of searches that allow p percent of
 // the classes, bare with the same filter and k and nothing else; selp.overhead_p50_ms
-// their difference; leaks, hits that are not allowed; ids.qps and class.qps of
+// their difference, and selp.recall@10 and bare.selp.recall@10; leaks, hits that are not allowed; ids.qps and class.qps of
 // bare calls for the same 10,000 documents by a list and by their classes, and
-// ratio.class_to_id_list_qps; load.rows_per_s of filling the index.
+// ratio.class_to_id_list_qps; load.rows_per_s of filling the index, lexical leg
+// included, bare.load.rows_per_s of bare inserts of the same columns into a
+// collection like it, batch by batch in turns, and ratio.bulk_load.
 func Milvus(ctx context.Context, o MilvusOptions) (file figures.File, err error) {
 	b, err := o.open(ctx)
 	if err != nil {
 		return file, err
 	}
 	defer func() { err = errors.Join(err, b.close(context.WithoutCancel(ctx))) }()
-	file.Commit, file.Environment, file.Figures = figures.Commit(ctx), figures.Local(simd.Best().Level), b.figures
+	file = b.File
 	for _, percent := range []int{1, 10, 50} {
 		if err := b.share(ctx, percent); err != nil {
 			return file, err
 		}
 	}
 	err = b.lists(ctx)
-	for _, name := range slices.Sorted(maps.Keys(b.figures)) {
-		fmt.Fprintf(o.Log, "%-32s %.4g\n", name, b.figures[name])
+	for _, name := range slices.Sorted(maps.Keys(b.Figures)) {
+		fmt.Fprintf(o.Log, "%-32s %.4g\n", name, b.Figures[name])
 	}
 	return file, err
 }
 
 type milvusBench struct {
 	MilvusOptions
+	recorder
 	vectors *Vectors
 	cluster *milvus.Cluster
 	options milvus.Options
 	index   *milvus.Index
 	bare    client.Client
-	figures map[string]float64
 }
 
 func (o MilvusOptions) open(ctx context.Context) (_ *milvusBench, err error) {
-	b := &milvusBench{MilvusOptions: o, figures: map[string]float64{}}
+	b := &milvusBench{MilvusOptions: o, recorder: newRecorder(ctx, o.Log)}
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, b.close(context.WithoutCancel(ctx)))
@@ -106,7 +109,10 @@ func (b *milvusBench) close(ctx context.Context) error {
 		errs = append(errs, b.index.Close())
 	}
 	if b.cluster != nil {
-		errs = append(errs, milvus.Remove(ctx, []*milvus.Cluster{b.cluster}, b.options), b.cluster.Close())
+		for _, o := range []milvus.Options{b.options, b.twin()} {
+			errs = append(errs, milvus.Remove(ctx, []*milvus.Cluster{b.cluster}, o))
+		}
+		errs = append(errs, b.cluster.Close())
 	}
 	if b.bare != nil {
 		errs = append(errs, b.bare.Close())
@@ -114,31 +120,83 @@ func (b *milvusBench) close(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// fill puts the vectors into the index.
+// fill puts the vectors into the index, in turns with bare inserts into the
+// collection of another.
 func (b *milvusBench) fill(ctx context.Context) (err error) {
-	if err := milvus.Remove(ctx, []*milvus.Cluster{b.cluster}, b.options); err != nil {
+	if b.index, err = b.fresh(ctx, b.options); err != nil {
 		return err
 	}
-	if b.index, err = milvus.Open(ctx, []*milvus.Cluster{b.cluster}, b.options); err != nil {
+	twin, err := b.fresh(ctx, b.twin())
+	if err != nil {
 		return err
 	}
-	began := time.Now()
-	for from := 0; from < b.rows(); from += 1000 {
-		var batch index.Batch
-		for i := from; i < min(from+1000, b.rows()); i++ {
-			batch.Put = append(batch.Put, index.Document{
-				Ordinal: uint32(i), Class: uint64(i % milvusClasses), Rows: []index.Row{{Row: uint32(i), Vector: b.vector(i)}},
-			})
-		}
+	if err := twin.Close(); err != nil {
+		return err
+	}
+	var ours, bare time.Duration
+	for from := 0; from < b.rows(); from += milvusBatch {
+		batch, columns := b.part(from, min(from+milvusBatch, b.rows()))
+		began := time.Now()
 		if err := b.index.Apply(ctx, batch); err != nil {
 			return err
 		}
+		ours += time.Since(began)
+		began = time.Now()
+		if _, err := b.bare.Insert(ctx, b.collection(b.twin()), "", columns...); err != nil {
+			return err
+		}
+		bare += time.Since(began)
 	}
-	b.figures["load.rows_per_s"] = float64(b.rows()) / time.Since(began).Seconds()
+	began := time.Now()
 	if err := b.index.Apply(ctx, index.Batch{Epoch: 1}); err != nil {
 		return err
 	}
-	return b.bare.Flush(ctx, milvusCollection, false) // so that the graph is searched
+	ours += time.Since(began)
+	b.Figures["load.rows_per_s"], b.Figures["bare.load.rows_per_s"] = float64(b.rows())/ours.Seconds(), float64(b.rows())/bare.Seconds()
+	b.Figures["ratio.bulk_load"] = bare.Seconds() / ours.Seconds()
+	if err := milvus.Remove(ctx, []*milvus.Cluster{b.cluster}, b.twin()); err != nil {
+		return err
+	}
+	return b.bare.Flush(ctx, b.collection(b.options), false) // so that the graph is searched
+}
+
+// fresh opens an empty index.
+func (b *milvusBench) fresh(ctx context.Context, o milvus.Options) (*milvus.Index, error) {
+	clusters := []*milvus.Cluster{b.cluster}
+	if err := milvus.Remove(ctx, clusters, o); err != nil {
+		return nil, err
+	}
+	return milvus.Open(ctx, clusters, o)
+}
+
+// twin has a collection that is like the measured one.
+func (b *milvusBench) twin() milvus.Options {
+	o := b.options
+	o.Name += "_bare"
+	o.Dir += "-bare"
+	return o
+}
+
+func (b *milvusBench) collection(o milvus.Options) string {
+	return milvus.CollectionNames([]*milvus.Cluster{b.cluster}, o)[0]
+}
+
+// part is a range of the rows, as a batch and as columns.
+func (b *milvusBench) part(from, to int) (batch index.Batch, columns []entity.Column) {
+	var rows, classes, epochs, buckets []int64
+	var vectors [][]float32
+	for i := from; i < to; i++ {
+		batch.Put = append(batch.Put, index.Document{
+			Ordinal: uint32(i), Class: uint64(i % milvusClasses), Rows: []index.Row{{Row: uint32(i), Vector: b.vector(i)}},
+		})
+		rows, classes, epochs = append(rows, int64(i)), append(classes, int64(i%milvusClasses)), append(epochs, 0)
+		vectors = append(vectors, b.vector(i))
+		buckets = append(buckets, int64(i%milvusClasses%64))
+	}
+	return batch, []entity.Column{
+		entity.NewColumnInt64("row", rows), entity.NewColumnInt64("document", rows), entity.NewColumnInt64("class", classes),
+		entity.NewColumnInt64("bucket", buckets), entity.NewColumnInt64("epoch", epochs), entity.NewColumnFloatVector("vector", b.vectors.Dims, vectors),
+	}
 }
 
 func (b *milvusBench) rows() int { return len(b.vectors.Rows) / b.vectors.Dims }
@@ -164,30 +222,37 @@ func (b *milvusBench) share(ctx context.Context, percent int) error {
 		return err
 	}
 	defer r.Close()
+	p := &point{vectors: b.vectors, dot: ref.Dot, sets: []filter.Set{set}, least: make([]float32, b.Queries)}
 	var ours, bare []float64
+	var found, bareFound [][]int
 	for i := range b.Queries {
 		query := b.vectors.query(i)
+		p.least[i] = p.exact(query, allowed)
 		began := time.Now()
 		hits, err := r.Dense(ctx, set, query, neighbours)
 		if err != nil {
 			return err
 		}
 		ours = append(ours, time.Since(began).Seconds()*1e3)
+		var rows []int
 		for _, h := range hits {
+			rows = append(rows, int(h.Row))
 			if !set.Contains(h.Ordinal) {
-				b.figures["leaks"]++
+				b.Figures["leaks"]++
 			}
 		}
-		took, err := b.search(ctx, expression, query)
+		bareRows, took, err := b.search(ctx, expression, query)
 		if err != nil {
 			return err
 		}
 		bare = append(bare, took)
+		found, bareFound = append(found, rows), append(bareFound, bareRows)
 	}
 	name := fmt.Sprintf("sel%d.", percent)
-	b.figures["leaks"] += 0
-	b.figures[name+"p50_ms"], b.figures["bare."+name+"p50_ms"] = middle(ours), middle(bare)
-	b.figures[name+"overhead_p50_ms"] = middle(ours) - middle(bare)
+	b.Figures["leaks"] += 0
+	b.Figures[name+"p50_ms"], b.Figures["bare."+name+"p50_ms"] = middle(ours), middle(bare)
+	b.Figures[name+"recall@10"], b.Figures["bare."+name+"recall@10"] = p.recall(found), p.recall(bareFound)
+	b.Figures[name+"overhead_p50_ms"] = middle(ours) - middle(bare)
 	return nil
 }
 
@@ -197,15 +262,26 @@ func middle(values []float64) float64 {
 }
 
 // search makes a bare call; it takes so many milliseconds.
-func (b *milvusBench) search(ctx context.Context, expression string, query []float32) (float64, error) {
+func (b *milvusBench) search(ctx context.Context, expression string, query []float32) (rows []int, ms float64, err error) {
 	params, err := entity.NewIndexHNSWSearchParam(64)
 	if err != nil {
-		return 0, err
+		return nil, 0, err
 	}
 	began := time.Now()
-	_, err = b.bare.Search(ctx, milvusCollection, nil, expression, nil, []entity.Vector{entity.FloatVector(query)}, "vector", entity.IP,
+	results, err := b.bare.Search(ctx, b.collection(b.options), nil, expression, nil, []entity.Vector{entity.FloatVector(query)}, "vector", entity.IP,
 		neighbours, params, client.WithSearchQueryConsistencyLevel(entity.ClSession))
-	return time.Since(began).Seconds() * 1e3, err
+	ms = time.Since(began).Seconds() * 1e3
+	if err != nil || len(results) != 1 {
+		return nil, ms, err
+	}
+	ids, ok := results[0].IDs.(*entity.ColumnInt64)
+	if !ok {
+		return nil, ms, fmt.Errorf("an answer with %T", results[0].IDs)
+	}
+	for _, id := range ids.Data() {
+		rows = append(rows, int(id))
+	}
+	return rows, ms, nil
 }
 
 // lists compares the classes of half the documents, up to 10,000, with a list of them.
@@ -225,14 +301,14 @@ func (b *milvusBench) lists(ctx context.Context) error {
 			expression string
 			took       *[]float64
 		}{{"document in [" + strings.Join(ids, ",") + "]", &byID}, {"class in [" + strings.Join(classes, ",") + "]", &byClass}} {
-			took, err := b.search(ctx, way.expression, b.vectors.query(i))
+			_, took, err := b.search(ctx, way.expression, b.vectors.query(i))
 			if err != nil {
 				return err
 			}
 			*way.took = append(*way.took, took)
 		}
 	}
-	b.figures["ids.qps"], b.figures["class.qps"] = 1000/middle(byID), 1000/middle(byClass)
-	b.figures["ratio.class_to_id_list_qps"] = middle(byID) / middle(byClass)
+	b.Figures["ids.qps"], b.Figures["class.qps"] = 1000/middle(byID), 1000/middle(byClass)
+	b.Figures["ratio.class_to_id_list_qps"] = middle(byID) / middle(byClass)
 	return nil
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"slices"
 	"time"
 
 	"sluice/bench/figures"
@@ -23,12 +24,14 @@ type NullOptions struct {
 	Rounds      int
 	Turn        time.Duration
 	Log         io.Writer
+	Watch       func(what string, answered int, since time.Duration) // as of a Service
 }
 
 // Null measures the load generator itself against a server, in this process,
 // that answers with nothing. requests_per_s is the most that it sends in a
 // closed loop, over the connections and the rounds; p99_error_us how late it is
-// in an open loop. The caller sets the file's Command.
+// in an open loop; sleep_p99_us how late the machine wakes one who only sleeps,
+// with .min and .max of the rounds. The caller sets the file's Command.
 func Null(ctx context.Context, o NullOptions) (file figures.File, err error) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -42,29 +45,36 @@ func Null(ctx context.Context, o NullOptions) (file figures.File, err error) {
 	if err != nil {
 		return file, err
 	}
-	file.Commit, file.Environment = figures.Commit(ctx), figures.Local(simd.Best().Level)
-	file.Figures, err = o.measure(ctx, s)
-	return file, err
+	s.Watch = o.Watch
+	file = figures.New(ctx, simd.Best().Level)
+	return file, o.measure(ctx, s, file)
 }
 
-func (o NullOptions) measure(ctx context.Context, s Service) (map[string]float64, error) {
-	var most float64
+func (o NullOptions) measure(ctx context.Context, s Service, out figures.File) error {
+	var most, late99, host []float64
 	late := load.NewHistogram()
 	for round := range o.Rounds {
+		most = append(most, 0)
 		for _, n := range o.Connections {
 			t, err := s.run(ctx, load.Options{Connections: n, Duration: o.Turn})
 			if err != nil {
-				return nil, err
+				return err
 			}
-			most = max(most, t.Rate())
+			most[round] = max(most[round], t.Rate())
 			fmt.Fprintf(o.Log, "%d connections: %.0f requests/s\n", n, t.Rate())
 		}
 		t, err := s.run(ctx, load.Options{Connections: openConnections, Rate: nullRate, Seed: uint64(round), Duration: o.Turn})
 		if err != nil {
-			return nil, err
+			return err
 		}
 		late.Merge(t.Late)
-		fmt.Fprintf(o.Log, "open loop at %d a second: p99 of the error %.0f µs\n", nullRate, microseconds(t.Late.Quantile(.99)))
+		late99 = append(late99, microseconds(t.Late.Quantile(.99)))
+		host = append(host, microseconds(load.Lateness(ctx, nullRate, uint64(round), o.Turn).Quantile(.99)))
+		fmt.Fprintf(o.Log, "open loop at %d a second: p99 of the error %.0f µs, of a sleep alone %.0f µs\n", nullRate, late99[round], host[round])
 	}
-	return map[string]float64{"requests_per_s": most, "p99_error_us": microseconds(late.Quantile(.99))}, nil
+	out.Spread("sleep_p99_us", host)
+	out.Rounds["requests_per_s"], out.Rounds["p99_error_us"] = most, late99
+	out.Figures["requests_per_s"], out.Figures["p99_error_us"] = slices.Max(most), microseconds(late.Quantile(.99))
+	out.Histograms["error"] = late.String()
+	return nil
 }

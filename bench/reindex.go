@@ -54,7 +54,8 @@ type ReindexOptions struct {
 // refused_queries (429), mixed_answers (with a passage that the generation it names does not have) over
 // cycles of build, switch, rollback twice and drop.
 func Reindex(ctx context.Context, o ReindexOptions) (figures.File, error) {
-	m := &reindexRun{ReindexOptions: o, out: map[string]float64{}}
+	file := figures.New(ctx, simd.Best().Level)
+	m := &reindexRun{ReindexOptions: o, out: file.Figures}
 	var errs [2]error
 	m.api, errs[0] = o.API("full")
 	m.apart, errs[1] = o.API("update")
@@ -63,7 +64,6 @@ func Reindex(ctx context.Context, o ReindexOptions) (figures.File, error) {
 	}
 	defer m.api.CloseIdle()
 	defer m.apart.CloseIdle()
-	file := figures.File{Commit: figures.Commit(ctx), Environment: figures.Local(simd.Best().Level), Figures: m.out}
 	return file, m.measure(ctx)
 }
 

@@ -79,9 +79,9 @@ func Rerank(ctx context.Context, o RerankOptions) (file figures.File, err error)
 	}
 	defer func() { err = errors.Join(err, end()) }()
 	list = slices.Insert(list, len(precisions), contestant(newLateInteraction(m.Config.Hidden)))
-	file.Commit, file.Environment, file.Figures = figures.Commit(ctx), figures.Local(simd.Best().Level), map[string]float64{}
+	file = figures.New(ctx, simd.Best().Level)
 	pairs := Even(candidates, min(pairTokens, m.MaxTokens))
-	return file, o.measure(ctx, pairs.ids(m.Config.Vocabulary), list, file.Figures)
+	return file, o.measure(ctx, pairs.ids(m.Config.Vocabulary), list, file)
 }
 
 // crossEncoder loads the model in folder, or else makes one of it in dir.
@@ -97,8 +97,8 @@ func crossEncoder(folder, dir string) (*model.Model, string, error) {
 	return m, dir, err
 }
 
-func (o *RerankOptions) measure(ctx context.Context, ids [][]int32, list []contestant, out map[string]float64) error {
-	runs, err := o.calibrate(ctx, ids, list, out)
+func (o *RerankOptions) measure(ctx context.Context, ids [][]int32, list []contestant, out figures.File) error {
+	runs, err := o.calibrate(ctx, ids, list, out.Figures)
 	if err != nil {
 		return err
 	}
@@ -154,7 +154,7 @@ func farthest(a, b [][]float32) (d float64) {
 	return d
 }
 
-func (o *RerankOptions) report(c contestant, turns []turn, out map[string]float64) (r rates) {
+func (o *RerankOptions) report(c contestant, turns []turn, out figures.File) (r rates) {
 	latency := load.NewHistogram()
 	for _, t := range turns {
 		for _, took := range t.times {
@@ -165,17 +165,19 @@ func (o *RerankOptions) report(c contestant, turns []turn, out map[string]float6
 		r.cpu = append(r.cpu, pairs/max(t.cpu.Seconds(), 1e-9))
 	}
 	name := figureName(c)
-	out[name+".pairs_per_s"], out[name+".pairs_per_cpu_s"] = median(r.wall), median(r.cpu)
-	out[name+".p50_ms"], out[name+".p95_ms"] = milliseconds(latency.Quantile(.5)), milliseconds(latency.Quantile(.95))
+	out.Median(name+".pairs_per_s", r.wall)
+	out.Median(name+".pairs_per_cpu_s", r.cpu)
+	out.Histograms[name] = latency.String()
+	out.Figures[name+".p50_ms"], out.Figures[name+".p95_ms"] = milliseconds(latency.Quantile(.5)), milliseconds(latency.Quantile(.95))
 	fmt.Fprintf(o.Log, "%-17s %10.0f pairs/s (%.0f to %.0f) %10.0f pairs/CPU s  p50 %.3f  p95 %.3f ms\n",
-		c.name(), median(r.wall), slices.Min(r.wall), slices.Max(r.wall), median(r.cpu), out[name+".p50_ms"], out[name+".p95_ms"])
+		c.name(), figures.MedianOf(r.wall), slices.Min(r.wall), slices.Max(r.wall), figures.MedianOf(r.cpu), out.Figures[name+".p50_ms"], out.Figures[name+".p95_ms"])
 	return r
 }
 
-func compareRates(a, b string, x, y rates, out map[string]float64) {
+func compareRates(a, b string, x, y rates, out figures.File) {
 	pair := a + "_to_" + b
-	spread(out, "ratio."+pair, quotients(x.wall, y.wall))
-	out["ratio.cpu."+pair] = median(quotients(x.cpu, y.cpu))
+	out.Spread("ratio."+pair, quotients(x.wall, y.wall))
+	out.Median("ratio.cpu."+pair, quotients(x.cpu, y.cpu))
 }
 
 // lateInteraction scores token codes, as hybrid-late does.

@@ -74,7 +74,7 @@ func Search(ctx context.Context, o SearchOptions) (file figures.File, err error)
 		return file, err
 	}
 	defer func() { err = errors.Join(err, b.close()) }()
-	file.Commit, file.Environment, file.Figures = figures.Commit(ctx), figures.Local(simd.Best().Level), b.figures
+	file = b.File
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
 	for _, share := range []float64{0.0001, 0.001, 0.01, 0.1, 0.5, 1} {
 		if err := b.measureShare(ctx, share); err != nil {
@@ -87,16 +87,16 @@ func Search(ctx context.Context, o SearchOptions) (file figures.File, err error)
 // searchBench holds the contestants.
 type searchBench struct {
 	SearchOptions
+	recorder
 	vectors *Vectors
 	dot     func(a, b []float32) float32
 	own     *searched
 	peers   *densePeers // nil: none
-	figures map[string]float64
-	scratch string // folder for the filters
+	scratch string      // folder for the filters
 }
 
 func (o SearchOptions) open(ctx context.Context) (_ *searchBench, err error) {
-	b := &searchBench{SearchOptions: o, dot: simd.Best().Dot, figures: map[string]float64{}}
+	b := &searchBench{SearchOptions: o, dot: simd.Best().Dot, recorder: newRecorder(ctx, o.Log)}
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, b.close())
@@ -112,7 +112,7 @@ func (o SearchOptions) open(ctx context.Context) (_ *searchBench, err error) {
 		return nil, fmt.Errorf("%d queries are held out, not %d", held, o.Queries)
 	}
 	dir := filepath.Join(o.Vectors.Cache, "search-"+b.vectors.digest())
-	if b.own, err = openSearched(ctx, dir, b.vectors, o.Log, b.figures); err != nil {
+	if b.own, err = openSearched(ctx, dir, b.vectors, o.Log, b.Figures); err != nil {
 		return nil, err
 	}
 	if o.Peers != nil {
@@ -195,7 +195,7 @@ type entrant struct {
 	turns   []searchTurn
 }
 
-func (e *entrant) rate() float64 { return median(each(e.turns, searchTurn.perCPU)) }
+func (e *entrant) rate() float64 { return figures.MedianOf(each(e.turns, searchTurn.perCPU)) }
 
 // targets are the recalls at which peers are compared, and their figures' suffixes.
 var targets = []struct {

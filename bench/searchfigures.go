@@ -4,30 +4,32 @@ import (
 	"fmt"
 	"math"
 	"slices"
+
+	"sluice/bench/figures"
 )
 
 // recordBuilds records what building the peers' indexes took, and ours beside hnswlib.
 func (b *searchBench) recordBuilds() {
 	for name, peer := range b.peers.found {
-		b.figures[name+".build_cpu_s"] = peer.Build
-		b.figures[name+".bytes_per_vector"] = peer.Bytes / float64(b.vectors.count())
+		b.Figures[name+".build_cpu_s"] = peer.Build
+		b.Figures[name+".bytes_per_vector"] = peer.Bytes / float64(b.vectors.count())
 	}
 	if peer, found := b.peers.found["hnswlib"]; found {
-		b.figures["ratio.build_to_hnswlib"] = b.figures["build_cpu_s"] / peer.Build
+		b.Figures["ratio.build_to_hnswlib"] = b.Figures["build_cpu_s"] / peer.Build
 	}
 }
 
 // report records the figures of a contestant at a point.
 func (b *searchBench) report(name string, turns []searchTurn, recall float64) {
 	rates := each(turns, searchTurn.rate)
-	b.figures[name+".recall@10"] = recall
-	b.figures[name+".qps"] = median(rates)
-	b.figures[name+".queries_per_cpu_s"] = median(each(turns, searchTurn.perCPU))
+	b.Figures[name+".recall@10"] = recall
+	b.Median(name+".qps", rates)
+	b.Median(name+".queries_per_cpu_s", each(turns, searchTurn.perCPU))
 	b.percentiles(name, "_ms", turns, func(t searchTurn) []float64 { return t.Times })
 	b.percentiles(name, "_cpu_ms", turns, func(t searchTurn) []float64 { return t.CPUTimes })
 	fmt.Fprintf(b.Log, "%-42s recall %.4f, %7.0f QPS (%.0f to %.0f), %.0f per CPU s, p50 %.3f ms, p95 %.3f ms, in CPU time %.3f, %.3f\n", name, recall,
-		median(rates), slices.Min(rates), slices.Max(rates), b.figures[name+".queries_per_cpu_s"], b.figures[name+".p50_ms"],
-		b.figures[name+".p95_ms"], b.figures[name+".p50_cpu_ms"], b.figures[name+".p95_cpu_ms"])
+		figures.MedianOf(rates), slices.Min(rates), slices.Max(rates), b.Figures[name+".queries_per_cpu_s"], b.Figures[name+".p50_ms"],
+		b.Figures[name+".p95_ms"], b.Figures[name+".p50_cpu_ms"], b.Figures[name+".p95_cpu_ms"])
 }
 
 func (b *searchBench) percentiles(name, unit string, turns []searchTurn, of func(searchTurn) []float64) {
@@ -36,8 +38,8 @@ func (b *searchBench) percentiles(name, unit string, turns []searchTurn, of func
 		all = append(all, of(t)...)
 	}
 	slices.Sort(all)
-	b.figures[name+".p50"+unit] = 1000 * all[len(all)/2]
-	b.figures[name+".p95"+unit] = 1000 * all[len(all)*95/100]
+	b.Figures[name+".p50"+unit] = 1000 * all[len(all)/2]
+	b.Figures[name+".p95"+unit] = 1000 * all[len(all)*95/100]
 }
 
 // comparison is ours beside the best peer of those that reach a target.
@@ -57,7 +59,7 @@ func (b *searchBench) compare(p *point, ours []searchTurn, entrants []*entrant) 
 		for _, e := range first(entrants, target.recall) {
 			name := e.peer + "." + p.name + target.suffix
 			b.report(name, e.turns, e.recall)
-			b.figures[name+".setting"] = float64(e.setting)
+			b.Figures[name+".setting"] = float64(e.setting)
 			if best == nil || e.rate() > best.rate() {
 				best = e
 			}
@@ -67,10 +69,10 @@ func (b *searchBench) compare(p *point, ours []searchTurn, entrants []*entrant) 
 		}
 		name := best.peer + "." + p.name + target.suffix
 		compared[i] = &comparison{
-			best.peer, b.figures[name+".qps"],
+			best.peer, b.Figures[name+".qps"],
 			quotients(each(ours, searchTurn.rate), each(best.turns, searchTurn.rate)),
 			quotients(each(ours, searchTurn.perCPU), each(best.turns, searchTurn.perCPU)),
-			b.figures["sluice."+p.name+".p95_cpu_ms"] / b.figures[name+".p95_cpu_ms"],
+			b.Figures["sluice."+p.name+".p95_cpu_ms"] / b.Figures[name+".p95_cpu_ms"],
 		}
 		b.record(p.name, target.suffix, compared[i])
 	}
@@ -78,12 +80,12 @@ func (b *searchBench) compare(p *point, ours []searchTurn, entrants []*entrant) 
 }
 
 func (b *searchBench) record(place, suffix string, c *comparison) {
-	b.figures["best_peer."+place+".qps"+suffix] = c.qps
-	spread(b.figures, "ratio."+place+".qps_to_best_peer"+suffix, c.rates)
-	spread(b.figures, "ratio.cpu."+place+".qps_to_best_peer"+suffix, c.cpu)
-	b.figures["ratio."+place+".p95_cpu_to_best_peer"+suffix] = c.p95
-	fmt.Fprintf(b.Log, "%-42s ours %.2f × %s (%.2f to %.2f), in CPU time %.2f × (%.2f to %.2f), p95 %.2f ×\n", place+suffix, median(c.rates), c.peer,
-		slices.Min(c.rates), slices.Max(c.rates), median(c.cpu), slices.Min(c.cpu), slices.Max(c.cpu), c.p95)
+	b.Figures["best_peer."+place+".qps"+suffix] = c.qps
+	b.Spread("ratio."+place+".qps_to_best_peer"+suffix, c.rates)
+	b.Spread("ratio.cpu."+place+".qps_to_best_peer"+suffix, c.cpu)
+	b.Figures["ratio."+place+".p95_cpu_to_best_peer"+suffix] = c.p95
+	fmt.Fprintf(b.Log, "%-42s ours %.2f × %s (%.2f to %.2f), in CPU time %.2f × (%.2f to %.2f), p95 %.2f ×\n", place+suffix, figures.MedianOf(c.rates), c.peer,
+		slices.Min(c.rates), slices.Max(c.rates), figures.MedianOf(c.cpu), slices.Min(c.cpu), slices.Max(c.cpu), c.p95)
 }
 
 // recordWorse records, of the points of one share, ours where they are worst,
@@ -93,16 +95,16 @@ func (b *searchBench) recordWorse(place string, points []string, compared [][]*c
 		".recall@10": math.Min, ".qps": math.Min, ".queries_per_cpu_s": math.Min,
 		".p50_ms": math.Max, ".p95_ms": math.Max, ".p50_cpu_ms": math.Max, ".p95_cpu_ms": math.Max,
 	} {
-		value := b.figures["sluice."+points[0]+name]
+		value := b.Figures["sluice."+points[0]+name]
 		for _, p := range points[1:] {
-			value = worse(value, b.figures["sluice."+p+name])
+			value = worse(value, b.Figures["sluice."+p+name])
 		}
-		b.figures[place+name] = value
+		b.Figures[place+name] = value
 	}
 	for i, target := range targets {
 		var worst *comparison
 		for _, c := range compared {
-			if c[i] != nil && (worst == nil || median(c[i].cpu) < median(worst.cpu)) {
+			if c[i] != nil && (worst == nil || figures.MedianOf(c[i].cpu) < figures.MedianOf(worst.cpu)) {
 				worst = c[i]
 			}
 		}

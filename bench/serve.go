@@ -10,7 +10,6 @@ import (
 	"sluice/bench/figures"
 	"sluice/bench/load"
 	"sluice/gpu/cpu"
-	"sluice/kernels/simd"
 )
 
 const (
@@ -29,6 +28,7 @@ type ServeOptions struct {
 	Peers       []Service     // embed the same texts
 	Search      *Service      // ours again; nil: searches are not measured
 	Connections []int         // of the closed loops; the last saturates (default 1, 8, 64)
+	Ramp        bool          // also rates from a tenth of what saturates ours to more than that
 	Rounds      int           // turns of each service at each load (default 5)
 	Turn        time.Duration // of one turn (default 2 s)
 	Warmup      time.Duration // before each turn (default 300 ms)
@@ -66,7 +66,13 @@ func (o *ServeOptions) setDefaults() {
 // ratio.tokens_per_s.ours_to_engine and ratio.cpu.tokens.ours_to_engine (tokens
 // per CPU second) at the last closed loop, and ratio.load80.p99_to_batch; so
 // has overhead.p50_us, what a request takes longer at one connection than the
-// model itself does. generator.e.late_p99_us is how late the open loop's
+// model itself does. With Ramp s.e.rampP, at P % of the greatest throughput, has figures
+// as any load, and offered_per_s and failed_share; s.e.knee is the step at
+// which requests a second over the mean latency (Kleinrock's power) are
+// greatest, and s.e.sustained_per_s the greatest rate that is answered to 95 %.
+// s.e.l.stage.t.p50_ms, …, of a stage t that the server tells of;
+// allocs_per_request and allocated_bytes_per_request where a service has an
+// Admin address, medians. generator.e.late_p99_us is how late the open loop's
 // requests were sent that a free connection waited for.
 func Serve(ctx context.Context, o ServeOptions) (file figures.File, err error) {
 	o.setDefaults()
@@ -75,15 +81,15 @@ func Serve(ctx context.Context, o ServeOptions) (file figures.File, err error) {
 		return file, err
 	}
 	defer func() { err = errors.Join(err, engine.Close()) }()
-	m := &serveRun{o, recorder{map[string]float64{"tokens_per_text": engine.tokens}, o.Log}}
-	file.Commit, file.Environment, file.Figures = figures.Commit(ctx), figures.Local(simd.Best().Level), m.out
+	m := &serveRun{o, newRecorder(ctx, o.Log)}
+	m.Figures["tokens_per_text"] = engine.tokens
 	if err := m.endpoint(ctx, "embed", engine, append([]Service{o.Ours}, o.Peers...)); err != nil {
-		return file, err
+		return m.File, err
 	}
 	if o.Search != nil {
 		err = m.endpoint(ctx, "search", nil, []Service{*o.Search})
 	}
-	return file, err
+	return m.File, err
 }
 
 // serveRun is one Serve.
@@ -95,15 +101,21 @@ type serveRun struct {
 // endpoint puts all loads on services that do the same, ours first. engine may
 // be nil.
 func (m *serveRun) endpoint(ctx context.Context, name string, engine *engine, services []Service) error {
-	var busiest float64
+	var last, most float64
 	for _, n := range m.Connections {
 		rate, err := m.closed(ctx, name, n, engine, services)
 		if err != nil {
 			return err
 		}
-		busiest = rate
+		last, most = rate, max(most, rate)
 	}
-	return m.open(ctx, name, openShare*busiest, engine, services[0])
+	if err := m.open(ctx, name, openShare*last, engine, services[0]); err != nil {
+		return err
+	}
+	if !m.Ramp {
+		return nil
+	}
+	return m.ramp(ctx, services[0].Name+"."+name, most, services[0])
 }
 
 // closed measures services, and the engine after the first of them, in closed
@@ -130,7 +142,7 @@ func (m *serveRun) closed(ctx context.Context, endpoint string, n int, engine *e
 	if engine != nil {
 		m.compareEngine(n, engine.tokens, rounds[0], bare)
 	}
-	return median(perRound(rounds[0], load.Result.Rate)), nil
+	return figures.MedianOf(perRound(rounds[0], load.Result.Rate)), nil
 }
 
 func (m *serveRun) reportClosed(place string, services []Service, rounds [][]served) {
@@ -162,7 +174,7 @@ func (m *serveRun) open(ctx context.Context, endpoint string, rate float64, engi
 		ratios = append(ratios, t.Latency.Quantile(.99).Seconds()/batch.latency.Quantile(.5).Seconds())
 	}
 	m.report(s.Name+"."+endpoint+".load80", turns)
-	m.out["generator."+endpoint+".late_p99_us"] = microseconds(merged(turns, func(r load.Result) load.Histogram { return r.Late }).Quantile(.99))
+	m.Figures["generator."+endpoint+".late_p99_us"] = microseconds(merged(turns, func(r load.Result) load.Histogram { return r.Late }).Quantile(.99))
 	if engine != nil {
 		m.spread("ratio.load80.p99_to_batch", ratios)
 	}
@@ -182,7 +194,7 @@ func (m *serveRun) compare(place, peer string, ours, theirs []served) {
 func (m *serveRun) compareEngine(connections int, tokensPerText float64, ours []served, engine []called) {
 	if connections == 1 {
 		m.spread("overhead.p50_us", differences(ours, engine))
-		m.out["engine.single.p50_ms"] = milliseconds(latencies(engine).Quantile(.5))
+		m.Figures["engine.single.p50_ms"] = milliseconds(latencies(engine).Quantile(.5))
 		return
 	}
 	var theirs, theirsCPU, tokens, tokensCPU []float64
@@ -194,9 +206,11 @@ func (m *serveRun) compareEngine(connections int, tokensPerText float64, ours []
 		theirsCPU = append(theirsCPU, float64(engine[i].tokens)/engine[i].cpu.Seconds())
 	}
 	name := m.Ours.Name
-	m.out[name+".embed.tokens_per_s"], m.out[name+".embed.tokens_per_cpu_s"] = median(tokens), median(tokensCPU)
-	m.out["engine.tokens_per_s"], m.out["engine.tokens_per_cpu_s"] = median(theirs), median(theirsCPU)
-	m.out["engine.batch_ms"] = milliseconds(latencies(engine).Quantile(.5))
+	m.Median(name+".embed.tokens_per_s", tokens)
+	m.Median(name+".embed.tokens_per_cpu_s", tokensCPU)
+	m.Median("engine.tokens_per_s", theirs)
+	m.Median("engine.tokens_per_cpu_s", theirsCPU)
+	m.Figures["engine.batch_ms"] = milliseconds(latencies(engine).Quantile(.5))
 	m.spread("ratio.tokens_per_s."+name+"_to_engine", quotients(tokens, theirs))
 	if m.Ours.PID != 0 {
 		m.spread("ratio.cpu.tokens."+name+"_to_engine", quotients(tokensCPU, theirsCPU))

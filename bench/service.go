@@ -1,10 +1,12 @@
 package bench
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
 	"net/url"
+	"time"
 
 	"sluice/bench/load"
 )
@@ -14,12 +16,15 @@ type Service struct {
 	Name     string // first part of its figures' names
 	Address  string
 	Requests []load.Request
-	PID      int // of its process on this machine; 0: what it uses is not known
+	PID      int                                                  // of its process on this machine; 0: what it uses is not known
+	Watch    func(what string, answered int, since time.Duration) // see load.Options; nil: nobody watches
+	Admin    string                                               // address of its administrators' listener; "": what it allocates is not known
 }
 
 // Call is a request in the making: a JSON body, and who asks.
 type Call struct {
 	Token string
+	Path  string // "": that of the service
 	Body  any
 }
 
@@ -35,7 +40,9 @@ func NewService(name, target string, pid int, calls []Call) (Service, error) {
 		if err != nil {
 			return s, fmt.Errorf("a request for %s: %w", name, err)
 		}
-		r, err := load.Post(u, call.Token, body)
+		to := *u
+		to.Path = cmp.Or(call.Path, u.Path)
+		r, err := load.Post(&to, call.Token, body)
 		if err != nil {
 			return s, err
 		}
@@ -47,14 +54,31 @@ func NewService(name, target string, pid int, calls []Call) (Service, error) {
 // served is one turn of a service.
 type served struct {
 	load.Result
-	usage load.Usage // what the turn took, and the memory at its end
+	usage     load.Usage // what the turn took, and the memory at its end
+	allocated load.Allocations
 }
 
 // run puts a load on the service. A failed request is an error: the times of
 // the others would mean nothing.
-func (s Service) run(ctx context.Context, o load.Options) (t served, err error) {
+func (s Service) run(ctx context.Context, o load.Options) (served, error) {
+	t, err := s.strain(ctx, o)
+	if err == nil && t.Failures > 0 {
+		err = fmt.Errorf("%s failed %d of %d requests: %w", s.Name, t.Failures, t.Failures+t.Latency.Count(), t.Failure)
+	}
+	return t, err
+}
+
+// strain puts a load on the service that it may be unable to bear.
+func (s Service) strain(ctx context.Context, o load.Options) (t served, err error) {
 	o.Address, o.Requests = s.Address, s.Requests
+	if s.Watch != nil {
+		o.Watch = func(answered int, since time.Duration) { s.Watch(s.Name+", "+o.String(), answered, since) }
+	}
 	before, err := s.usage()
+	if err != nil {
+		return t, err
+	}
+	allocated, err := s.allocations(ctx)
 	if err != nil {
 		return t, err
 	}
@@ -64,12 +88,20 @@ func (s Service) run(ctx context.Context, o load.Options) (t served, err error) 
 	if t.Failures == 0 && t.Latency.Count() == 0 {
 		return t, fmt.Errorf("%s answered nothing that was sent within %v: the turns are too short for it", s.Name, o.Duration)
 	}
-	if t.Failures > 0 {
-		return t, fmt.Errorf("%s failed %d of %d requests: %w", s.Name, t.Failures, t.Failures+t.Latency.Count(), t.Failure)
+	if t.usage, err = s.usage(); err != nil {
+		return t, err
 	}
-	t.usage, err = s.usage()
 	t.usage.CPU -= before.CPU
+	after, err := s.allocations(ctx)
+	t.allocated = after.Less(allocated)
 	return t, err
+}
+
+func (s Service) allocations(ctx context.Context) (load.Allocations, error) {
+	if s.Admin == "" {
+		return load.Allocations{}, nil
+	}
+	return load.AllocationsOf(ctx, s.Admin)
 }
 
 func (s Service) usage() (load.Usage, error) {

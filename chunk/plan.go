@@ -61,6 +61,9 @@ type Planner interface {
 // content is in two of them.
 var ErrPlan = errors.New("not a plan of the section")
 
+// ErrPlanner means that a planner failed, or gave no plan.
+var ErrPlanner = errors.New("no plan of the document's chunks")
+
 // Check reports, as ErrPlan, what is wrong with groups, and else the ids of
 // content that are in none.
 func (s Section) Check(groups [][]string) (missing []string, err error) {
@@ -87,16 +90,12 @@ func (s Section) Check(groups [][]string) (missing []string, err error) {
 
 // Planned cuts a document by a planner. What it leaves out becomes a group of its
 // own; a group whose elements are not neighbours becomes a chunk for each run of
-// neighbours, and what does not fit into one chunk is cut. It fails if the planner
-// does, or with ErrPlan.
+// neighbours, and what does not fit into one chunk is cut. It fails with
+// ErrPlanner if the planner does, unless ctx has ended.
 func Planned(ctx context.Context, d document.Document, planner Planner) ([]Chunk, error) {
 	w := &walk{text: d.Text}
 	for _, s := range sectionsOf(elementsOf(d)) {
-		groups, err := planner.Plan(ctx, s)
-		if err != nil {
-			return nil, fmt.Errorf("planning: %w", err)
-		}
-		missing, err := s.Check(groups)
+		groups, missing, err := s.plan(ctx, planner)
 		if err != nil {
 			return nil, err
 		}
@@ -106,6 +105,17 @@ func Planned(ctx context.Context, d document.Document, planner Planner) ([]Chunk
 	}
 	slices.SortStableFunc(w.chunks, func(a, b Chunk) int { return a.Start - b.Start })
 	return w.chunks, nil
+}
+
+// plan asks a planner, and says what it left out.
+func (s Section) plan(ctx context.Context, planner Planner) (groups [][]string, missing []string, err error) {
+	if groups, err = planner.Plan(ctx, s); err == nil {
+		missing, err = s.Check(groups)
+	}
+	if err != nil && ctx.Err() == nil {
+		err = fmt.Errorf("%w: %w", ErrPlanner, err)
+	}
+	return groups, missing, err
 }
 
 // elementsOf lists headings and content in order. Containers that are in no

@@ -2,6 +2,7 @@ package client
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -168,7 +169,8 @@ func read(body io.Reader, into any) error {
 	}
 }
 
-// problemOf reads an error answer, in this API's shape or in OpenAI's.
+// problemOf reads an error answer, in this API's shape or in that of one of the
+// others that the daemon speaks.
 func problemOf(response *http.Response) error {
 	text, err := io.ReadAll(io.LimitReader(response.Body, maxProblem))
 	if err != nil {
@@ -176,13 +178,24 @@ func problemOf(response *http.Response) error {
 	}
 	var p Problem
 	if json.Unmarshal(text, &p) != nil || p.Status == 0 {
-		var other EmbeddingError
-		_ = json.Unmarshal(text, &other) // neither: the status says it all
-		p = Problem{Type: "about:blank", Title: http.StatusText(response.StatusCode), Detail: other.Error.Message}
+		p = Problem{Type: "about:blank", Title: http.StatusText(response.StatusCode), Detail: foreignDetail(text)}
 	}
 	p.Status = response.StatusCode
 	p.RetryAfter = retryAfter(response.Header)
 	return &p
+}
+
+// foreignDetail is what an error in the shape of OpenAI, text-embeddings-inference,
+// Jina or Cohere says; of any other, nothing: the status says it all.
+func foreignDetail(text []byte) string {
+	var openAI EmbeddingError
+	var inference InferenceError
+	var jina JinaError
+	var cohere CohereError
+	for _, shape := range []any{&openAI, &inference, &jina, &cohere} {
+		_ = json.Unmarshal(text, shape)
+	}
+	return cmp.Or(openAI.Error.Message, inference.Error, jina.Detail, cohere.Message)
 }
 
 func retryAfter(h http.Header) time.Duration {

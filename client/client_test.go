@@ -125,6 +125,9 @@ func TestProblems(t *testing.T) {
 	}{
 		"problem": {`{"type":"t","title":"No","status":409,"detail":"d"}`, Problem{Type: "t", Title: "No", Status: 409, Detail: "d"}},
 		"OpenAI":  {`{"error":{"message":"m","type":"x","param":null,"code":null}}`, Problem{Type: "about:blank", Title: "Conflict", Status: 409, Detail: "m"}},
+		"TEI":     {`{"error":"m","error_type":"Validation"}`, Problem{Type: "about:blank", Title: "Conflict", Status: 409, Detail: "m"}},
+		"Jina":    {`{"detail":"m"}`, Problem{Type: "about:blank", Title: "Conflict", Status: 409, Detail: "m"}},
+		"Cohere":  {`{"id":"i","message":"m"}`, Problem{Type: "about:blank", Title: "Conflict", Status: 409, Detail: "m"}},
 		"proxy":   {`<html>`, Problem{Type: "about:blank", Title: "Conflict", Status: 409}},
 		"nothing": {``, Problem{Type: "about:blank", Title: "Conflict", Status: 409}},
 		"liar":    {`{"type":"t","title":"No","status":200}`, Problem{Type: "t", Title: "No", Status: 409}},

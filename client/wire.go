@@ -1,5 +1,15 @@
 // Package client is the Go client of the HTTP API, and the home of its wire
 // types: the server encodes what this package declares.
+//
+// A [Client] speaks for one principal, whose token [New] is given:
+//
+//	c, err := client.New("http://127.0.0.1:8080", client.WithToken(token))
+//	answer, err := c.Search(ctx, "handbook", client.SearchRequest{Query: "how long is leave?"})
+//
+// Every operation of the API's description (GET /openapi.json) has a method. An
+// error answer is a [*Problem], whose text says what to do. What was refused with
+// 429 or 503 is sent again, a few times, after the time that the daemon asks for;
+// streams ([Client.Ingest], [Client.ImportAccess]) are not.
 package client
 
 import (
@@ -134,6 +144,21 @@ type SearchRequest struct {
 	Fusion   string `json:"fusion,omitempty"`   // "rrf", "score", with the hybrid strategies; none: the server's choice
 	Scope    *Scope `json:"scope,omitempty"`
 	Explain  bool   `json:"explain,omitempty"`
+
+	Ranking *Ranking `json:"ranking,omitempty"` // none: the server's choice
+}
+
+// Ranking holds the depths and weights of a search's plan. In a request 0 is the
+// server's choice, and what the strategy has no use for is an error; in a
+// response 0 is what was not used.
+type Ranking struct {
+	DenseDepth        int     `json:"dense_depth,omitempty"`         // hits of that leg, at most 1,000; k at least
+	LexicalDepth      int     `json:"lexical_depth,omitempty"`       // likewise
+	RRFConstant       int     `json:"rrf_constant,omitempty"`        // in weight/(constant + rank); default 60
+	PoolDepth         int     `json:"pool_depth,omitempty"`          // best of both legs that are scored again, at most 1,000; k at least
+	DenseWeight       float64 `json:"dense_weight,omitempty"`        // in the fusion, at most 100, as all weights
+	LexicalWeight     float64 `json:"lexical_weight,omitempty"`      // likewise
+	LateLexicalWeight float64 `json:"late_lexical_weight,omitempty"` // beside late interaction's, which is 1
 }
 
 // SearchResponse answers it.
@@ -144,6 +169,8 @@ type SearchResponse struct {
 	Plan       string         `json:"plan"`       // hash of the plan
 	Counts     Counts         `json:"counts"`
 	Degraded   []string       `json:"degraded"`
+
+	Ranking *Ranking `json:"ranking,omitempty"` // with explain: what the plan used
 }
 
 // Counts of documents. Only what the principal may read is counted.

@@ -8,14 +8,15 @@ import (
 	"strings"
 
 	"sluice/bench/figures"
+	"sluice/eval/statistics"
 )
 
 // Comparison is the same run by several chunkers: the first is the baseline,
 // the others are compared with it case by case.
 type Comparison struct {
 	Chunkers []string
-	Reports  []Report              // one a chunker
-	Whole    []map[string]Estimate // "whole_recall@6" of each chunker, by strategy
+	Reports  []Report                         // one a chunker
+	Whole    []map[string]statistics.Estimate // "whole_recall@6" of each chunker, by strategy
 	Gains    []Gain
 }
 
@@ -27,7 +28,7 @@ type Gain struct {
 	Strategy string
 	Tag      string
 	Cases    int
-	Metrics  map[string]Estimate
+	Metrics  map[string]statistics.Estimate
 }
 
 // Compare runs the gate once by each chunker, each time on a service of its own.
@@ -91,8 +92,8 @@ const (
 )
 
 // wholeOf is the mean of that share by strategy.
-func wholeOf(strategies []string, all map[asked]ranks) map[string]Estimate {
-	estimates := map[string]Estimate{}
+func wholeOf(strategies []string, all map[asked]ranks) map[string]statistics.Estimate {
+	estimates := map[string]statistics.Estimate{}
 	for _, strategy := range strategies {
 		var values []float64
 		for at, r := range all {
@@ -101,7 +102,7 @@ func wholeOf(strategies []string, all map[asked]ranks) map[string]Estimate {
 			}
 		}
 		slices.Sort(values)
-		estimates[strategy] = estimate(values)
+		estimates[strategy] = statistics.Mean(values)
 	}
 	return estimates
 }
@@ -121,11 +122,11 @@ func gains(chunker string, strategies []string, d *Dataset, base, its map[asked]
 			}
 		}
 		for _, tag := range slices.Sorted(maps.Keys(pairs)) {
-			g := Gain{chunker, strategy, tag, len(pairs[tag]), map[string]Estimate{}}
+			g := Gain{chunker, strategy, tag, len(pairs[tag]), map[string]statistics.Estimate{}}
 			for _, m := range metricsOf(d.Cutoffs) {
-				g.Metrics[m.Name] = estimate(differences(pairs[tag], func(r ranks) float64 { return m.Of(r.met) }))
+				g.Metrics[m.Name] = statistics.Mean(differences(pairs[tag], func(r ranks) float64 { return m.Of(r.met) }))
 			}
-			g.Metrics[wholeName] = estimate(differences(pairs[tag], func(r ranks) float64 { return Recall(r.whole, wholeDepth) }))
+			g.Metrics[wholeName] = statistics.Mean(differences(pairs[tag], func(r ranks) float64 { return Recall(r.whole, wholeDepth) }))
 			all = append(all, g)
 		}
 	}
@@ -156,7 +157,7 @@ func (c Comparison) Figures(command string) figures.File {
 			file.Figures[c.Chunkers[i]+"."+name] = value
 		}
 		for strategy, e := range c.Whole[i] {
-			put(file.Figures, c.Chunkers[i]+"."+strategy, map[string]Estimate{wholeName: e})
+			put(file.Figures, c.Chunkers[i]+"."+strategy, map[string]statistics.Estimate{wholeName: e})
 		}
 	}
 	last := c.Reports[0].Strategies[len(c.Reports[0].Strategies)-1].Strategy
@@ -170,7 +171,7 @@ func (c Comparison) Figures(command string) figures.File {
 	return file
 }
 
-func put(values map[string]float64, name string, metrics map[string]Estimate) {
+func put(values map[string]float64, name string, metrics map[string]statistics.Estimate) {
 	for metric, e := range metrics {
 		values[name+"."+metric] = e.Mean
 		values[name+"."+metric+".low"] = e.Low

@@ -33,6 +33,7 @@ type Dataset struct {
 	Depth    int      // results asked for in each search
 	Notes    []string // what the loader left out, for the report
 	Policies string   `json:"-"` // directory of Cedar policies; "" for the starter set
+	tenants  []string // in place of those that the documents name; nil: those
 }
 
 // Document is one version of one document.
@@ -88,6 +89,8 @@ type Evidence struct {
 	Documents []string
 	Version   uint32
 	Quote     string
+	// Occurrence tells places apart where a quote occurs more than once: the n-th.
+	Occurrence int `json:",omitempty"`
 }
 
 // Matching says how a result is compared with the evidence.
@@ -110,6 +113,9 @@ func Load(dir string) (*Dataset, error) {
 		load   func(dir string) (*Dataset, error)
 	}{
 		{"labels-derived.yaml", loadGroundedAccess},
+		{"documents.jsonl", loadOwn},
+		{"corpus.jsonl", loadBEIR},
+		{"questions_df.csv", loadChunking},
 		{"kep-meta.jsonl", loadKEPs},
 		{"queries.jsonl", loadMultiCorpus},
 	}
@@ -126,7 +132,7 @@ func Load(dir string) (*Dataset, error) {
 		}
 		return d, nil
 	}
-	return nil, fmt.Errorf("%s holds no known data set: give the directory of grounded-access, rag-multi-corpus or kubernetes-keps", dir)
+	return nil, fmt.Errorf("%s holds no known data set: give the directory of grounded-access, rag-multi-corpus, kubernetes-keps, chunking-evaluation, a data set in BEIR's format, or one of your own with documents.jsonl, principals.jsonl and cases.jsonl", dir)
 }
 
 // Digest identifies the content: every document, principal, case and label.
@@ -194,7 +200,7 @@ func (d *Dataset) Current(tenant string) iter.Seq2[client.Document, error] {
 
 // Tenants, in the order in which the documents name them.
 func (d *Dataset) Tenants() []string {
-	var names []string
+	names := slices.Clone(d.tenants)
 	for _, doc := range d.Documents {
 		if !slices.Contains(names, doc.Tenant) {
 			names = append(names, doc.Tenant)

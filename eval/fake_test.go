@@ -23,6 +23,9 @@ type fakeBackend struct {
 
 	onList     func(p Principal, listing []client.DocumentInfo) []client.DocumentInfo
 	onSearch   func(p Principal, response *client.SearchResponse)
+	onRequest  func(request client.SearchRequest, response *client.SearchResponse)
+	refused    error // of every document asked for
+	onRefusal  func(s fakeSession, key string, problem *client.Problem)
 	onWrite    func(result *client.WriteResult)
 	onDocument func(doc *client.DocumentInfo)
 }
@@ -65,7 +68,7 @@ func (s fakeSession) Ingest(_ context.Context, _ string, documents iter.Seq2[cli
 		if old, ok := tenant[doc.Key]; ok {
 			version = old.Version + 1
 		}
-		tenant[doc.Key] = &client.DocumentInfo{Key: doc.Key, Version: version, Text: doc.Text}
+		tenant[doc.Key] = &client.DocumentInfo{Key: doc.Key, Version: version, Format: doc.Format, Chunker: "structure/1", Text: doc.Text}
 		result := client.WriteResult{Key: doc.Key, Status: "created", Version: version}
 		if s.onWrite != nil {
 			s.onWrite(&result)
@@ -106,6 +109,9 @@ func (s fakeSession) List(_ context.Context, _, after string, limit int) (client
 }
 
 func (s fakeSession) Document(_ context.Context, _, key string) (client.DocumentInfo, error) {
+	if s.refused != nil {
+		return client.DocumentInfo{}, s.refused
+	}
 	for _, doc := range s.visible() {
 		if doc.Key == key {
 			if s.onDocument != nil {
@@ -114,7 +120,11 @@ func (s fakeSession) Document(_ context.Context, _, key string) (client.Document
 			return doc, nil
 		}
 	}
-	return client.DocumentInfo{}, &client.Problem{Title: "Not found", Status: 404}
+	problem := &client.Problem{Title: "Not found", Status: 404}
+	if s.onRefusal != nil {
+		s.onRefusal(s, key, problem)
+	}
+	return client.DocumentInfo{}, problem
 }
 
 func (s fakeSession) Search(_ context.Context, _ string, request client.SearchRequest) (client.SearchResponse, error) {
@@ -123,6 +133,9 @@ func (s fakeSession) Search(_ context.Context, _ string, request client.SearchRe
 	c := s.caseOf(request)
 	for _, e := range c.Evidence {
 		response.Results = append(response.Results, s.passage(e))
+	}
+	if s.onRequest != nil {
+		s.onRequest(request, &response)
 	}
 	if s.onSearch != nil {
 		s.onSearch(s.principal, &response)

@@ -11,6 +11,8 @@ const (
 	Disagreement Kind = "disagreement" // less is visible than the labels say
 	ScopeFailure Kind = "scope"        // a document out of scope was found
 	Degraded     Kind = "degraded"     // a response left a stage out
+	ProbeFailure Kind = "probe"        // an answer shows that a forbidden document exists
+	Mixed        Kind = "chunkers"     // documents of one format are cut in different ways
 )
 
 // Finding is one thing that the gate holds against the service.
@@ -47,6 +49,7 @@ const (
 	Leaked                      // a forbidden document, or its existence, was shown
 	OutOfScope                  // a document out of scope was found
 	SomeDegraded                // a response left a stage out
+	MixedUp                     // documents of one format are cut in different ways
 )
 
 // String names the outcome.
@@ -56,6 +59,8 @@ func (o Outcome) String() string {
 		return "passed"
 	case SomeDegraded:
 		return "degraded"
+	case MixedUp:
+		return "mixed chunkers"
 	case OutOfScope:
 		return "scope failure"
 	case Leaked:
@@ -65,7 +70,7 @@ func (o Outcome) String() string {
 }
 
 // ExitCode is the process's: 0 passed, 1 failed, 2 a leak, 3 a scope failure,
-// 4 a degraded response.
+// 4 a degraded response, 5 chunkers mixed.
 func (o Outcome) ExitCode() int {
 	switch o {
 	case Passed:
@@ -76,12 +81,25 @@ func (o Outcome) ExitCode() int {
 		return 3
 	case SomeDegraded:
 		return 4
+	case MixedUp:
+		return 5
 	}
 	return 1
 }
 
 // MarshalText names the outcome in run.json.
 func (o Outcome) MarshalText() ([]byte, error) { return []byte(o.String()), nil }
+
+// UnmarshalText reads a name that MarshalText wrote.
+func (o *Outcome) UnmarshalText(text []byte) error {
+	for _, known := range []Outcome{Failed, Passed, Leaked, OutOfScope, SomeDegraded, MixedUp} {
+		if known.String() == string(text) {
+			*o = known
+			return nil
+		}
+	}
+	return fmt.Errorf("unknown outcome %q", text)
+}
 
 // outcomeOf is the gravest of the findings. A disagreement fails the run unless
 // there is a leak as well.
@@ -91,12 +109,14 @@ func outcomeOf(findings []Finding) Outcome {
 		found[f.Kind] = true
 	}
 	switch {
-	case found[Leak]:
+	case found[Leak], found[ProbeFailure]:
 		return Leaked
 	case found[Disagreement]:
 		return Failed
 	case found[ScopeFailure]:
 		return OutOfScope
+	case found[Mixed]:
+		return MixedUp
 	case found[Degraded]:
 		return SomeDegraded
 	}

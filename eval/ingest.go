@@ -26,11 +26,24 @@ func (r *runner) ingest(ctx context.Context) error {
 			return fmt.Errorf("creating collection %s in tenant %s: %w", r.dataset.Name, tenant, err)
 		}
 		r.report.Model = collection.Model
-		if err := r.write(ctx, session, r.dataset.documentsOf(tenant)); err != nil {
-			return fmt.Errorf("ingesting into tenant %s: %w", tenant, err)
+		documents := r.dataset.documentsOf(tenant)
+		for batch := range slices.Chunk(documents, r.batch(len(documents))) {
+			if err := r.write(ctx, session, batch); err != nil {
+				return fmt.Errorf("ingesting into tenant %s: %w", tenant, err)
+			}
 		}
 	}
 	return nil
+}
+
+// batch is how many documents are written at a time: all, or with probes one.
+// Documents that are written together may be numbered in any order, ties are
+// ordered by these numbers, and two worlds must agree on them.
+func (r *runner) batch(all int) int {
+	if r.options.Probes {
+		return 1
+	}
+	return max(all, 1)
 }
 
 // write streams the documents and checks their results, which come in the same

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+
+	"sluice/client"
 )
 
 const (
@@ -29,29 +31,52 @@ func (r *runner) checkListings(ctx context.Context) error {
 		if err != nil {
 			return fmt.Errorf("listing as %s: %w", p.Name, err)
 		}
-		r.report.Findings = append(r.report.Findings, compareListing(p.Name, listed, r.dataset.Visible[p.Name])...)
+		r.report.Findings = append(r.report.Findings, compareListing(p.Name, editions(listed), r.dataset.Visible[p.Name])...)
+		r.report.Findings = append(r.report.Findings, mixed(p.Name, listed)...)
 		r.progress("listings", 1)
 	}
 	return nil
 }
 
-func (r *runner) list(ctx context.Context, session Session) ([]edition, error) {
-	var listed []edition
+func (r *runner) list(ctx context.Context, session Session) ([]client.DocumentInfo, error) {
+	var listed []client.DocumentInfo
 	cursor := ""
 	for range maxListing {
 		page, err := session.List(ctx, r.dataset.Name, cursor, pageSize)
 		if err != nil {
 			return nil, err
 		}
-		for _, doc := range page.Documents {
-			listed = append(listed, edition{doc.Key, doc.Version})
-		}
+		listed = append(listed, page.Documents...)
 		if page.Next == "" {
 			return listed, nil
 		}
 		cursor = page.Next
 	}
 	return nil, fmt.Errorf("no end after %d pages", maxListing)
+}
+
+func editions(listed []client.DocumentInfo) []edition {
+	all := make([]edition, len(listed))
+	for i, doc := range listed {
+		all[i] = edition{doc.Key, doc.Version}
+	}
+	return all
+}
+
+// mixed finds documents that are cut otherwise than the first of their format:
+// figures of a mixture are of no chunker. Formats may have chunkers of their own.
+func mixed(principal string, listed []client.DocumentInfo) []Finding {
+	var findings []Finding
+	first := map[string]client.DocumentInfo{}
+	for _, doc := range listed {
+		other, known := first[doc.Format]
+		if !known {
+			first[doc.Format] = doc
+		} else if doc.Chunker != other.Chunker {
+			findings = append(findings, Finding{Mixed, principal, "", "", doc.Key, doc.Version, fmt.Sprintf("cut by %s, and %s by %s: reindex the collection", doc.Chunker, other.Key, other.Chunker)})
+		}
+	}
+	return findings
 }
 
 // compareListing finds a leak in every edition beyond the labels, and a

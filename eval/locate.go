@@ -1,6 +1,7 @@
 package eval
 
 import (
+	"errors"
 	"fmt"
 	"regexp"
 	"strings"
@@ -9,6 +10,9 @@ import (
 
 // linkTarget is the target of a Markdown link, which plain text does not show.
 var linkTarget = regexp.MustCompile(`\]\([^()\s]*\)`)
+
+// errNoPlace means that a quote does not occur just once.
+var errNoPlace = errors.New("the quote has no one place")
 
 // locate finds the one place of quote in text: the bytes [start, end). Folded
 // matching compares letters and digits only, so that markup, white space and the
@@ -24,11 +28,11 @@ func locate(text, quote string, matching Matching) (start, end int, err error) {
 	}
 	switch count {
 	case 0:
-		return 0, 0, fmt.Errorf("the quote %q does not occur", abridge(quote))
+		return 0, 0, fmt.Errorf("%w: %q does not occur", errNoPlace, abridge(quote))
 	case 1:
 		return start, end, nil
 	default:
-		return 0, 0, fmt.Errorf("the quote %q occurs more than once", abridge(quote))
+		return 0, 0, fmt.Errorf("%w: %q occurs more than once", errNoPlace, abridge(quote))
 	}
 }
 
@@ -43,6 +47,19 @@ func locateOnce(text, quote string) (start, end, count int) {
 		return start, start + len(quote), 2
 	}
 	return start, start + len(quote), 1
+}
+
+// locate finds the item's quote in a text: its one place, or the n-th.
+func (e Evidence) locate(text string, matching Matching) (start, end int, err error) {
+	if e.Occurrence == 0 {
+		return locate(text, e.Quote, matching)
+	}
+	places := placesOf(text, e.Quote)
+	if len(places) < e.Occurrence {
+		return 0, 0, fmt.Errorf("%w: %q does not occur %d times", errNoPlace, abridge(e.Quote), e.Occurrence)
+	}
+	start = places[e.Occurrence-1]
+	return start, start + len(e.Quote), nil
 }
 
 func locateFolded(text, quote string) (start, end, count int) {

@@ -22,8 +22,10 @@ func (r Report) Markdown() string {
 		b.WriteString("\nNo search was judged: the run stopped at the listings.\n")
 		return b.String()
 	}
+	r.writeProbes(&b)
 	r.writeRelevance(&b)
 	r.writeLatency(&b)
+	r.writeAssociations(&b)
 	r.writeTags(&b)
 	return b.String()
 }
@@ -65,6 +67,17 @@ func (r Report) writeFindings(b *strings.Builder) {
 			b.WriteString("\n")
 		}
 		fmt.Fprintf(b, "- %s\n", f)
+	}
+}
+
+func (r Report) writeProbes(b *strings.Builder) {
+	if r.Probes == nil {
+		return
+	}
+	fmt.Fprintf(b, "\n## Probes\n\n%d asked, each with the words of a document that the asker may not see; %d answers differ from those of a service on which nothing of the kind exists.\n\n", r.Probes.Asked, r.Probes.Failures)
+	b.WriteString("| | p50 ms, the document there | not there | p (Mann–Whitney) |\n| --- | --- | --- | --- |\n")
+	for _, t := range r.Probes.Timings {
+		fmt.Fprintf(b, "| %s | %.2f | %.2f | %.3f |\n", t.Strategy, t.With, t.Without, t.P)
 	}
 }
 

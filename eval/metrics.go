@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strconv"
+	"strings"
 )
 
 // Metric is a figure of one ranking between 0 and 1. Its argument holds, for
@@ -22,6 +24,17 @@ func metricsOf(cutoffs []int) []Metric {
 		metrics = append(metrics, recallAt(k), ndcgAt(k))
 	}
 	return metrics
+}
+
+// metricNamed is a metric of the same name as in the figures, at any cutoff.
+func metricNamed(name string) (Metric, error) {
+	family, cutoff, _ := strings.Cut(name, "@")
+	k, err := strconv.Atoi(cutoff)
+	at, known := map[string]func(int) Metric{"recall": recallAt, "mrr": mrrAt, "ndcg": ndcgAt}[family]
+	if err != nil || k < 1 || !known {
+		return Metric{}, fmt.Errorf("unknown metric %q: use recall@k, mrr@k or ndcg@k, with a number for k", name)
+	}
+	return at(k), nil
 }
 
 func recallAt(k int) Metric {

@@ -60,6 +60,10 @@ func (r Report) Figures() figures.File {
 		"cases":          float64(r.Cases),
 		"answerable":     float64(r.Answerable),
 	}
+	if r.Probes != nil {
+		values["probes"] = float64(r.Probes.Asked)
+		values["probe_failures"] = float64(r.Probes.Failures)
+	}
 	for _, s := range r.Strategies {
 		values[s.Strategy+".p50_ms"] = s.P50
 		values[s.Strategy+".p95_ms"] = s.P95

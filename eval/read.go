@@ -31,12 +31,21 @@ func readBounded(r io.Reader, name string) ([]byte, error) {
 }
 
 // readLines decodes a file of one JSON object per line.
-func readLines[T any](path string) ([]T, error) {
+func readLines[T any](path string) ([]T, error) { return decodeLines[T](path, false) }
+
+// readStrict is readLines for labels of which none may be overlooked: it refuses
+// unknown names.
+func readStrict[T any](path string) ([]T, error) { return decodeLines[T](path, true) }
+
+func decodeLines[T any](path string, strict bool) ([]T, error) {
 	data, err := readFile(path)
 	if err != nil {
 		return nil, err
 	}
 	decoder := json.NewDecoder(bytes.NewReader(data))
+	if strict {
+		decoder.DisallowUnknownFields()
+	}
 	var items []T
 	for {
 		var item T

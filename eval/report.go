@@ -7,6 +7,7 @@ import (
 
 	"sluice/bench/figures"
 	"sluice/client"
+	"sluice/eval/statistics"
 )
 
 // Report is what a run found. It is run.json, and the source of report.md and of
@@ -28,16 +29,19 @@ type Report struct {
 	Environment figures.Environment `json:"environment"`
 	Date        time.Time           `json:"date"`
 	Findings    []Finding           `json:"findings"`
+	Probes      *Probes             `json:"probes,omitempty"` // nil: none were asked
 	Strategies  []Summary           `json:"strategies"`
+
+	Associations []Association `json:"associations,omitempty"`
 }
 
 // Summary is one strategy's share.
 type Summary struct {
-	Strategy string              `json:"strategy"`
-	Metrics  map[string]Estimate `json:"metrics"` // over the answerable cases
-	Tags     []TagSummary        `json:"tags"`
-	P50      float64             `json:"p50_ms"` // over all cases
-	P95      float64             `json:"p95_ms"`
+	Strategy string                         `json:"strategy"`
+	Metrics  map[string]statistics.Estimate `json:"metrics"` // over the answerable cases
+	Tags     []TagSummary                   `json:"tags"`
+	P50      float64                        `json:"p50_ms"` // over all cases
+	P95      float64                        `json:"p95_ms"`
 }
 
 // TagSummary is the mean of the metrics over the answerable cases of one tag.
@@ -118,9 +122,9 @@ func summarizeStrategy(strategy string, metrics []Metric, tags map[string][]stri
 			byTag[tag] = append(byTag[tag], a.EvidenceRanks)
 		}
 	}
-	s := Summary{Strategy: strategy, Metrics: map[string]Estimate{}, P50: quantile(0.5, latencies), P95: quantile(0.95, latencies)}
+	s := Summary{Strategy: strategy, Metrics: map[string]statistics.Estimate{}, P50: statistics.Quantile(0.5, latencies), P95: statistics.Quantile(0.95, latencies)}
 	for _, m := range metrics {
-		s.Metrics[m.Name] = estimate(m.each(ranks))
+		s.Metrics[m.Name] = statistics.Mean(m.each(ranks))
 	}
 	for _, tag := range slices.Sorted(maps.Keys(byTag)) {
 		s.Tags = append(s.Tags, summarizeTag(tag, metrics, byTag[tag]))

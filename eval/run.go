@@ -14,19 +14,22 @@ import (
 
 // Options of a run.
 type Options struct {
-	Dataset    string   // directory
-	Split      string   // "" for all cases
-	Strategies []string // at least one
-	Ingest     bool     // write the data set first
-	Chunker    string   // of the collection it is written to; "": by format
-	CodeBits   int      // of the collection it is written to; 0: the service's choice
+	Dataset    string         // directory
+	Split      string         // "" for all cases
+	Strategies []string       // at least one
+	Fusion     string         // of all searches; "": the service's choice
+	Ranking    client.Ranking // likewise, where it is 0
+	Ingest     bool           // write the data set first
+	Chunker    string         // of the collection it is written to; "": by format
+	CodeBits   int            // of the collection it is written to; 0: the service's choice
 	Connect    Connector
+	Probes     bool   // ask for every document as those who may not see it; Connect is called once more for every principal, for a service of its own
 	Out        string // directory for run.json, cases.jsonl and report.md; "" for none
 	JSON       string // file for the figures; "" for none
 	Command    string // as stated in the outputs
 	Kernels    string // kernel set in use, as stated in the outputs
 	// Progress hears how many of a stage's steps are done: "ingest" (documents),
-	// "listings" (principals), "search" (cases × strategies). It may be nil.
+	// "listings" (principals), "search" (cases × strategies), "probes" and "worlds" (probes). It may be nil.
 	Progress func(stage string, done, total int)
 }
 
@@ -44,32 +47,44 @@ func Run(ctx context.Context, o Options) (Report, error) {
 
 // answered is Run with the answers that the report sums up.
 func answered(ctx context.Context, o Options) (Report, []Answer, error) {
-	dataset, err := Load(o.Dataset)
+	r, err := newRunner(ctx, o)
 	if err != nil {
 		return Report{}, nil, err
+	}
+	err = errors.Join(r.run(ctx), r.backend.Close())
+	if err == nil && len(r.probed) > 0 {
+		err = r.compareWorlds(ctx)
+	}
+	report, err := r.finish(err)
+	return report, r.answers, err
+}
+
+// newRunner loads the data set and connects to the service; the backend is to be
+// closed.
+func newRunner(ctx context.Context, o Options) (*runner, error) {
+	dataset, err := Load(o.Dataset)
+	if err != nil {
+		return nil, err
 	}
 	cases, err := dataset.Select(o.Split)
 	if err != nil {
-		return Report{}, nil, err
+		return nil, err
 	}
 	if len(o.Strategies) == 0 || len(slices.Compact(slices.Sorted(slices.Values(o.Strategies)))) < len(o.Strategies) {
-		return Report{}, nil, fmt.Errorf("strategies %q: name at least one and each once, as in sparse,dense,hybrid", o.Strategies)
+		return nil, fmt.Errorf("strategies %q: name at least one and each once, as in sparse,dense,hybrid", o.Strategies)
 	}
 	report, err := newReport(ctx, o, dataset, cases)
 	if err != nil {
-		return Report{}, nil, err
+		return nil, err
 	}
 	backend, err := o.Connect(ctx, dataset)
 	if err != nil {
-		return report, nil, fmt.Errorf("connecting to the service: %w", err)
+		return nil, fmt.Errorf("connecting to the service: %w", err)
 	}
-	r := &runner{
+	return &runner{
 		options: o, dataset: dataset, cases: cases, backend: backend, report: report,
-		sessions: map[string]Session{}, texts: map[string]string{}, done: map[string]int{},
-	}
-	err = errors.Join(r.run(ctx), backend.Close())
-	report, err = r.finish(err)
-	return report, r.answers, err
+		sessions: map[string]Session{}, texts: map[string]string{}, done: map[string]int{}, probed: map[probe]observed{},
+	}, nil
 }
 
 // runner is the state of one run; it lives on one goroutine.
@@ -83,18 +98,32 @@ type runner struct {
 	sessions map[string]Session // by principal
 	texts    map[string]string  // normalised, by tenant and key
 	done     map[string]int     // steps by stage
+	probed   map[probe]observed
 }
 
 // run stops after the listings if they differ from the labels.
 func (r *runner) run(ctx context.Context) error {
+	if err := r.open(ctx); err != nil || len(r.report.Findings) > 0 {
+		return err
+	}
+	if err := r.each(ctx, r.try); err != nil || !r.options.Probes {
+		return err
+	}
+	return r.probe(ctx)
+}
+
+// open writes the data set, if it is to be written, and checks the listings.
+func (r *runner) open(ctx context.Context) error {
 	if r.options.Ingest {
 		if err := r.ingest(ctx); err != nil {
 			return err
 		}
 	}
-	if err := r.checkListings(ctx); err != nil || len(r.report.Findings) > 0 {
-		return err
-	}
+	return r.checkListings(ctx)
+}
+
+// each visits the cases in order.
+func (r *runner) each(ctx context.Context, visit func(ctx context.Context, t trial) error) error {
 	documents := map[string]map[string]Document{}
 	for _, tenant := range r.dataset.Tenants() {
 		documents[tenant] = r.dataset.current(tenant)
@@ -105,7 +134,7 @@ func (r *runner) run(ctx context.Context) error {
 			Case: c, asker: asker, matching: r.dataset.Matching,
 			visible: r.dataset.Visible[c.Principal], documents: documents[asker.Tenant],
 		}
-		if err := r.try(ctx, t); err != nil {
+		if err := visit(ctx, t); err != nil {
 			return fmt.Errorf("case %s: %w", c.ID, err)
 		}
 	}
@@ -119,6 +148,10 @@ func (r *runner) finish(err error) (Report, error) {
 	}
 	r.report.Outcome = outcomeOf(r.report.Findings)
 	r.report.Strategies = summarize(r.options.Strategies, metricsOf(r.dataset.Cutoffs), r.cases, r.answers)
+	if r.report.Associations, err = associate(r.cases, r.answers, r.options.Strategies); err != nil {
+		r.report.Outcome = Failed
+		return r.report, err
+	}
 	if err := r.writeOutputs(); err != nil {
 		r.report.Outcome = Failed
 		return r.report, err
@@ -169,7 +202,7 @@ func (r *runner) try(ctx context.Context, t trial) error {
 }
 
 func (r *runner) ask(ctx context.Context, session Session, t trial, strategy string) error {
-	request := client.SearchRequest{Query: t.Query, K: r.dataset.Depth, Strategy: strategy, Scope: t.scope()}
+	request := client.SearchRequest{Query: t.Query, K: r.dataset.Depth, Strategy: strategy, Fusion: r.options.Fusion, Ranking: rankingOf(r.options.Ranking), Scope: t.scope()}
 	start := time.Now()
 	response, err := session.Search(ctx, r.dataset.Name, request)
 	took := time.Since(start)
@@ -195,7 +228,7 @@ func (r *runner) locateAll(ctx context.Context, session Session, t trial) ([]loc
 			if err != nil {
 				return nil, err
 			}
-			if item.start, item.end, err = locate(text, e.Quote, r.dataset.Matching); err != nil {
+			if item.start, item.end, err = e.locate(text, r.dataset.Matching); err != nil {
 				return nil, fmt.Errorf("the data set is refused: document %s: %w", e.Documents[0], err)
 			}
 		}
@@ -248,6 +281,11 @@ func (r *runner) progress(stage string, n int) {
 		"ingest":   len(r.dataset.Documents),
 		"listings": len(r.dataset.Principals),
 		"search":   len(r.cases) * len(r.options.Strategies),
+	}
+	if stage == "probes" || stage == "worlds" {
+		for _, p := range r.dataset.Principals {
+			total[stage] += len(r.dataset.probesOf(p, r.options.Strategies))
+		}
 	}
 	r.done[stage] += n
 	r.options.Progress(stage, r.done[stage], total[stage])

@@ -226,6 +226,24 @@ func TestADegradedResponse(t *testing.T) {
 	}
 }
 
+func TestChunkersThatAreMixed(t *testing.T) {
+	f := newFake(nil)
+	f.onList = func(_ Principal, listing []client.DocumentInfo) []client.DocumentInfo {
+		for i := range listing {
+			if listing[i].Key == "hr-volunteer-policy" {
+				listing[i].Chunker = "fixed/1"
+			}
+		}
+		return listing
+	}
+	report, err := gate(t, f, nil)
+	require.NoError(t, err)
+	require.Equal(t, MixedUp, report.Outcome)
+	require.Equal(t, 5, report.Outcome.ExitCode())
+	require.Empty(t, report.Strategies, "figures of a mixture would be of no chunker")
+	require.Empty(t, mixed("p", []client.DocumentInfo{{Format: "text", Chunker: "a"}, {Format: "markdown", Chunker: "b"}}))
+}
+
 func TestTheGravestFindingDecides(t *testing.T) {
 	finding := func(kinds ...Kind) (findings []Finding) {
 		for _, kind := range kinds {
@@ -236,7 +254,9 @@ func TestTheGravestFindingDecides(t *testing.T) {
 	require.Equal(t, Passed, outcomeOf(nil))
 	require.Equal(t, Leaked, outcomeOf(finding(Degraded, ScopeFailure, Disagreement, Leak)))
 	require.Equal(t, Failed, outcomeOf(finding(Degraded, ScopeFailure, Disagreement)))
-	require.Equal(t, OutOfScope, outcomeOf(finding(Degraded, ScopeFailure)))
+	require.Equal(t, OutOfScope, outcomeOf(finding(Degraded, Mixed, ScopeFailure)))
+	require.Equal(t, MixedUp, outcomeOf(finding(Degraded, Mixed)))
+	require.Equal(t, Leaked, outcomeOf(finding(Disagreement, ProbeFailure)))
 	require.Equal(t, 1, Outcome(0).ExitCode(), "an outcome that nobody set is a failure")
 }
 

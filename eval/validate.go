@@ -1,8 +1,11 @@
 package eval
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
+	"reflect"
+	"slices"
 )
 
 // validate refuses labels that contradict each other: a gate on such labels
@@ -20,6 +23,7 @@ func (d *Dataset) validate() error {
 		seen[c.ID] = true
 		errs = append(errs, d.validateCase(c))
 	}
+	errs = append(errs, d.validateAgreement())
 	if len(d.Cases) == 0 {
 		errs = append(errs, errors.New("it has no cases"))
 	}
@@ -52,10 +56,36 @@ func (d *Dataset) validateCase(c Case) error {
 			}
 		}
 	}
+	for _, e := range c.Evidence {
+		for _, key := range e.Documents {
+			if slices.Contains(c.Unauthorized, key) || slices.Contains(c.OutOfScope, key) {
+				return fmt.Errorf("case %s: %s is evidence and must not appear", c.ID, key)
+			}
+		}
+	}
 	for _, key := range c.Unauthorized {
 		if _, ok := visible[key]; ok {
 			return fmt.Errorf("case %s: %s is both unauthorized and visible to %s", c.ID, key, c.Principal)
 		}
 	}
 	return nil
+}
+
+// validateAgreement refuses two answers to one question: the same words, by the
+// same principal, in the same scope.
+func (d *Dataset) validateAgreement() error {
+	var errs []error
+	first := map[string]Case{}
+	for _, c := range d.Cases {
+		question, err := json.Marshal([]any{c.Query, c.Principal, c.Region, c.AsOf, c.Exclude})
+		if err != nil {
+			return err
+		}
+		other, again := first[string(question)]
+		if again && !reflect.DeepEqual(other.Evidence, c.Evidence) {
+			errs = append(errs, fmt.Errorf("cases %s and %s ask the same and have other evidence", other.ID, c.ID))
+		}
+		first[string(question)] = c
+	}
+	return errors.Join(errs...)
 }

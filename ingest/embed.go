@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"time"
 
 	"sluice/chunk"
 	"sluice/gpu"
@@ -17,6 +18,8 @@ import (
 // of a document that its deadline will cut off need not all be held. With
 // token vectors this many chunks hold about 10 MiB.
 const embedTexts = 32
+
+const keepTimeout = 10 * time.Second // for what was embedded to reach the cache
 
 // embedded is what a forward pass gives for a chunk. codes is nil where the
 // collection keeps none.
@@ -123,7 +126,7 @@ func (w *Writer) embedNew(ctx context.Context, c store.Collection, texts []strin
 }
 
 // embedPart embeds texts and keeps what it makes in the cache before anything
-// else happens: it is paid for.
+// else happens, also when nobody waits for it any more: it is paid for.
 func (w *Writer) embedPart(ctx context.Context, c store.Collection, texts []string, known map[string]embedded) (tokens int, err error) {
 	coder := w.coder(c)
 	embeddings, err := w.embedder.Embed(ctx, gpu.Request{
@@ -142,7 +145,9 @@ func (w *Writer) embedPart(ctx context.Context, c store.Collection, texts []stri
 		entries[i] = store.Embedding{Key: w.key(c, texts[i]), Value: made.encode()}
 		tokens += e.Tokens
 	}
-	return tokens, w.store.KeepEmbeddings(ctx, entries)
+	keeping, cancel := context.WithTimeout(context.WithoutCancel(ctx), keepTimeout)
+	defer cancel()
+	return tokens, w.store.KeepEmbeddings(keeping, entries)
 }
 
 // known returns what the serving generation has of a document, by what was embedded.

@@ -18,12 +18,15 @@ import (
 // gates checks a generation that is complete. A gate that refuses is no error.
 func (r *Reindexer) gates(ctx context.Context, c store.Collection, g store.Generation, bound float64) ([]Gate, error) {
 	structure, authorization := &audit{}, &audit{}
-	err := r.pairs(ctx, c, g, func(serving store.Record, built *store.Record) error {
+	err := r.pairs(ctx, c.Serving().ID, g.ID, func(serving store.Record, built *store.Record) error {
 		if err := r.compare(ctx, g, serving, built, structure, r.structure); err != nil {
 			return err
 		}
 		return r.compare(ctx, g, serving, built, authorization, sameAccess)
 	})
+	if err == nil {
+		err = r.extra(ctx, c, g, authorization)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -45,6 +48,11 @@ func refusal(gates []Gate) string {
 type audit struct {
 	documents, faults int
 	first             string
+}
+
+func (a *audit) fault(key, what string) {
+	a.faults++
+	a.first = cmp.Or(a.first, fmt.Sprintf("document %q: %s", key, what))
 }
 
 func (a *audit) gate(name string) Gate {
@@ -78,8 +86,7 @@ func (r *Reindexer) compare(ctx context.Context, g store.Generation, serving sto
 			return err
 		}
 		if fault != "" && after != nil && after.Epoch == again.Epoch {
-			a.faults++
-			a.first = cmp.Or(a.first, fmt.Sprintf("document %q: %s", serving.Key, fault))
+			a.fault(serving.Key, fault)
 			return nil
 		}
 	}
@@ -95,29 +102,46 @@ func (r *Reindexer) record(ctx context.Context, generation, ordinal uint32) (*st
 	return nil, err
 }
 
-// pairs visits every document of the serving generation with what another has
-// of it, nil for nothing.
-func (r *Reindexer) pairs(ctx context.Context, c store.Collection, g store.Generation, visit func(serving store.Record, built *store.Record) error) error {
+// extra counts as faults the documents that the generation has and the serving
+// one has not. Writes reach both in one step and no ordinal is used again: one
+// that is there still, after it was seen to be absent, was not just deleted.
+func (r *Reindexer) extra(ctx context.Context, c store.Collection, g store.Generation, a *audit) error {
+	return r.pairs(ctx, g.ID, c.Serving().ID, func(built store.Record, serving *store.Record) error {
+		if serving != nil {
+			return nil
+		}
+		still, err := r.record(ctx, g.ID, built.Ordinal)
+		if err == nil && still != nil {
+			a.documents++
+			a.fault(built.Key, "nobody may read it in what serves, where it is not")
+		}
+		return err
+	})
+}
+
+// pairs visits every document of a generation with what another one has of it
+// at that time or later, nil for nothing.
+func (r *Reindexer) pairs(ctx context.Context, of, other uint32, visit func(record store.Record, its *store.Record) error) error {
 	page := make([]store.Record, 0, recordsAtOnce)
 	flush := func() error {
 		ordinals := make([]uint32, len(page))
 		for i, record := range page {
 			ordinals[i] = record.Ordinal
 		}
-		records, err := r.writer.store.Records(ctx, g.ID, ordinals)
-		for _, serving := range page {
-			var built *store.Record
-			if record, there := records[serving.Ordinal]; there {
-				built = &record
+		records, err := r.writer.store.Records(ctx, other, ordinals)
+		for _, record := range page {
+			var its *store.Record
+			if found, there := records[record.Ordinal]; there {
+				its = &found
 			}
 			if err == nil {
-				err = visit(serving, built)
+				err = visit(record, its)
 			}
 		}
 		page = page[:0]
 		return err
 	}
-	for record, err := range r.writer.store.Scan(ctx, c.Serving().ID, 0) {
+	for record, err := range r.writer.store.Scan(ctx, of, 0) {
 		if err != nil {
 			return err
 		}

@@ -23,7 +23,10 @@ const (
 // Job is a reindex job as it is kept beside its generation.
 type Job struct {
 	State    State
-	Attempt  int // grows whenever it is resumed
+	Attempt  int      // grows whenever a daemon begins to run it
+	Owner    string   // the daemon that runs it, or did last
+	Beat     int      // grows while it is run, for other daemons to see
+	Progress Progress // at the last beat
 	Estimate Estimate
 	Bound    float64 // by which relevance may fall at most
 	Started  time.Time
@@ -31,6 +34,7 @@ type Job struct {
 	Reason   string     // of failed and refused
 	Gates    []Gate     // that were run last
 	Made     Embeddings // by the attempts that came to an end
+	Retired  time.Time  // when its generation last ceased to serve; zero: never
 }
 
 // Estimate is what a reindex will take. Tokens and Duration are measured on a

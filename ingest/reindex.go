@@ -3,6 +3,7 @@ package ingest
 import (
 	"cmp"
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -36,12 +37,20 @@ type Generations interface {
 	Keys(ctx context.Context, tenant, collection string, generation uint32, q Query, k int) ([]string, error)
 }
 
-// Reindexer runs reindex jobs: at most one for a collection. Close ends them;
-// Resume of the next process goes on with them.
+// Reindexer runs reindex jobs: at most one for a collection, whose record in the
+// store says which attempt of which daemon that is. Close ends them; the next
+// process goes on with them.
 type Reindexer struct {
 	writer  *Writer
 	serving Generations
 	log     *slog.Logger
+	process string // the name of this one among those that run jobs
+	now     func() time.Time
+
+	// 0 unless other daemons use the store too
+	beatEvery time.Duration // between signs of life
+	lease     time.Duration // without one, until a job is taken over
+	readable  time.Duration // for which searches elsewhere may read what ceased to serve
 
 	ctx   context.Context // of all jobs
 	stop  context.CancelFunc
@@ -51,6 +60,8 @@ type Reindexer struct {
 	runs      map[uint32]*run // by collection
 	estimates map[estimated]Estimate
 	count     Embeddings // of all jobs of this process
+
+	seen map[uint32]sighting // by collection, the running jobs that are not run here; survey's
 }
 
 // estimated names an estimate, which its job takes over.
@@ -77,9 +88,9 @@ func (r *Reindexer) Totals() Totals {
 
 // run is a job under way.
 type run struct {
-	attempt int
-	cancel  context.CancelFunc
-	done    chan struct{}
+	claim
+	cancel context.CancelFunc
+	done   chan struct{}
 
 	mu       sync.Mutex
 	progress Progress
@@ -109,23 +120,21 @@ type GenerationStatus struct {
 }
 
 // NewReindexer goes on with the jobs that an earlier process left running.
-func NewReindexer(ctx context.Context, w *Writer, serving Generations, log *slog.Logger) (*Reindexer, error) {
-	r := &Reindexer{writer: w, serving: serving, log: log, runs: map[uint32]*run{}, estimates: map[estimated]Estimate{}}
+func NewReindexer(ctx context.Context, w *Writer, serving Generations, log *slog.Logger, options ...ReindexOption) (*Reindexer, error) {
+	r := &Reindexer{
+		writer: w, serving: serving, log: log, process: rand.Text(), now: time.Now,
+		runs: map[uint32]*run{}, estimates: map[estimated]Estimate{},
+	}
+	for _, option := range options {
+		option(r)
+	}
 	r.ctx, r.stop = context.WithCancel(context.Background())
-	all, err := w.store.Collections(ctx)
-	if err != nil {
+	if err := r.survey(ctx, r.now()); err != nil {
+		r.Close()
 		return nil, err
 	}
-	for _, c := range all {
-		if g, there := c.Generation(store.Building); there {
-			job, err := jobOf(g)
-			if err != nil {
-				return nil, err
-			}
-			if job.State == Running {
-				r.start(c, job)
-			}
-		}
+	if r.beatEvery > 0 {
+		r.group.Go(r.watch)
 	}
 	return r, nil
 }
@@ -184,7 +193,8 @@ func (r *Reindexer) takeEstimate(ctx context.Context, of estimated) (Estimate, e
 
 // launch adds the building generation of a job.
 func (r *Reindexer) launch(ctx context.Context, tenant, collection, chunker string, job Job) (Status, error) {
-	job.State, job.Started = Running, time.Now().UTC()
+	job.Started = r.now().UTC()
+	r.take(&job)
 	return r.change(ctx, tenant, collection, func(live []store.Generation) ([]store.Generation, error) {
 		if err := checkFree(live); err != nil {
 			return nil, err
@@ -240,69 +250,62 @@ func (r *Reindexer) await(ctx context.Context) error {
 
 // follow starts or ends the run of a collection, as its building generation says.
 func (r *Reindexer) follow(c store.Collection) error {
-	g, building := c.Generation(store.Building)
+	g, _ := c.Generation(store.Building)
 	job, err := jobOf(g)
 	if err != nil {
 		return err
 	}
-	if !building || job.State != Running {
-		job.Attempt = -1
-	}
-	r.halt(c.ID, job.Attempt)
-	if job.Attempt >= 0 {
-		r.start(c, job)
+	by, here := claim{g.ID, job.Attempt}, job.State == Running && job.Owner == r.process
+	r.halt(c.ID, func(n *run) bool { return !here || n.claim != by })
+	if here {
+		r.start(c, by, job.Bound)
 	}
 	return nil
 }
 
-// halt ends the run of a collection, if it is of another attempt, and waits for its end.
-func (r *Reindexer) halt(collection uint32, attempt int) {
-	r.mu.Lock()
-	n := r.runs[collection]
-	r.mu.Unlock()
-	if n != nil && n.attempt != attempt {
+// halt ends the run of a collection, if it is one of those, and waits for its end.
+func (r *Reindexer) halt(collection uint32, those func(*run) bool) {
+	if n := r.under()[collection]; n != nil && those(n) {
 		n.cancel()
 		<-n.done
 	}
 }
 
 // start runs the job of a collection, unless it runs already.
-func (r *Reindexer) start(c store.Collection, job Job) {
+func (r *Reindexer) start(c store.Collection, by claim, bound float64) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.runs[c.ID] != nil || r.ctx.Err() != nil {
 		return
 	}
 	ctx, cancel := context.WithCancel(r.ctx)
-	n := &run{attempt: job.Attempt, cancel: cancel, done: make(chan struct{}), began: time.Now()}
+	n := &run{claim: by, cancel: cancel, done: make(chan struct{}), began: time.Now()}
 	r.runs[c.ID] = n
 	r.group.Go(func() {
 		defer close(n.done)
 		defer cancel()
-		err := r.run(ctx, c, job, n)
+		err := r.run(ctx, c, bound, n)
 		r.mu.Lock()
 		delete(r.runs, c.ID)
 		r.mu.Unlock()
-		if err != nil && ctx.Err() == nil && !errors.Is(err, errSuperseded) {
-			r.failed(ctx, c, job, err)
+		if err != nil && ctx.Err() == nil {
+			r.failed(ctx, c, by, err)
 		}
 	})
 }
 
-// errSuperseded: the job was paused, resumed or cancelled meanwhile.
-var errSuperseded = errors.New("the job has another state by now")
-
-// failed keeps why a job ended.
-func (r *Reindexer) failed(ctx context.Context, c store.Collection, job Job, reason error) {
-	r.log.Error("a reindex failed", "collection", c.Name, "error", reason)
-	_, err := r.writer.store.SetGenerations(ctx, c.ID, withJob(func(j *Job) error {
-		if j.State != Running || j.Attempt != job.Attempt {
-			return errSuperseded
-		}
+// failed keeps why a job ended. One that somebody else changed meanwhile has not
+// failed: its generation may be gone.
+func (r *Reindexer) failed(ctx context.Context, c store.Collection, by claim, reason error) {
+	_, err := r.writer.store.SetGenerations(ctx, c.ID, by.change(func(j *Job) error {
 		j.State, j.Reason = Failed, reason.Error()
 		return nil
 	}))
-	if err != nil && !errors.Is(err, errSuperseded) {
+	if errors.Is(err, errSuperseded) {
+		return
+	}
+	r.log.Error("a reindex failed", "collection", c.Name, "error", reason)
+	if err != nil {
 		r.log.Error("the failure of a reindex could not be kept; the next start tries it again", "collection", c.Name, "error", err)
 	}
 }
@@ -328,7 +331,7 @@ func withJob(change func(*Job) error) func([]store.Generation) ([]store.Generati
 }
 
 // run builds until nothing is missing, passes the gates and switches.
-func (r *Reindexer) run(ctx context.Context, c store.Collection, job Job, n *run) error {
+func (r *Reindexer) run(ctx context.Context, c store.Collection, bound float64, n *run) error {
 	g, _ := c.Generation(store.Building)
 	for missing := true; missing; {
 		var err error
@@ -336,34 +339,31 @@ func (r *Reindexer) run(ctx context.Context, c store.Collection, job Job, n *run
 			return err
 		}
 	}
-	if err := r.await(ctx); err != nil {
+	if err := errors.Join(r.holds(ctx, c, n.claim), r.await(ctx)); err != nil {
 		return err
 	}
-	gates, err := r.gates(ctx, c, g, job.Bound)
+	gates, err := r.gates(ctx, c, g, bound)
 	if err != nil {
 		return err
 	}
-	return r.conclude(ctx, c, job, gates, n.now().Embeddings)
+	return r.conclude(ctx, c, n, gates)
 }
 
 // conclude switches, or says which gate refused. Nothing comes between the
 // gates and the switch that they would not let pass: from the last document on,
 // every write goes into both generations.
-func (r *Reindexer) conclude(ctx context.Context, c store.Collection, job Job, gates []Gate, made Embeddings) error {
-	refused := refusal(gates)
+func (r *Reindexer) conclude(ctx context.Context, c store.Collection, n *run, gates []Gate) error {
+	refused, at := refusal(gates), r.now().UTC()
 	_, err := r.writer.store.SetGenerations(ctx, c.ID, func(live []store.Generation) ([]store.Generation, error) {
-		next, err := withJob(func(j *Job) error {
-			if j.State != Running || j.Attempt != job.Attempt {
-				return errSuperseded
-			}
-			j.State, j.Reason, j.Gates, j.Made = Refused, refused, gates, j.Made.plus(made)
+		next, err := n.change(func(j *Job) error {
+			j.State, j.Reason, j.Gates, j.Made = Refused, refused, gates, j.Made.plus(n.now().Embeddings)
 			if refused == "" {
-				j.State, j.Ended = Switched, time.Now().UTC()
+				j.State, j.Ended = Switched, at
 			}
 			return nil
 		})(live)
 		if err == nil && refused == "" {
-			turn(next, store.Building)
+			err = turn(next, store.Building, at)
 		}
 		return next, err
 	})
@@ -375,21 +375,27 @@ func (r *Reindexer) conclude(ctx context.Context, c store.Collection, job Job, g
 }
 
 // turn has the generation of a role serve, and keeps the one that served.
-func turn(live []store.Generation, role store.Role) {
+func turn(live []store.Generation, role store.Role, at time.Time) error {
 	for i, g := range live {
 		switch g.Role {
 		case role:
 			live[i].Role = store.Serving
 		case store.Serving:
+			job, err := jobOf(g)
+			job.Retired = at
+			if err = cmp.Or(err, job.keep(&live[i])); err != nil {
+				return err
+			}
 			live[i].Role = store.Previous
 		}
 	}
+	return nil
 }
 
 // pass builds what the generation lacks, and says whether that was anything.
 func (r *Reindexer) pass(ctx context.Context, c store.Collection, g store.Generation, n *run) (missing bool, err error) {
 	built, of := 0, 0
-	err = r.pairs(ctx, c, g, func(serving store.Record, its *store.Record) error {
+	err = r.pairs(ctx, c.Serving().ID, g.ID, func(serving store.Record, its *store.Record) error {
 		of++
 		if !lacks(serving, its) {
 			built++
@@ -403,7 +409,7 @@ func (r *Reindexer) pass(ctx context.Context, c store.Collection, g store.Genera
 	n.starts(built, of)
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(buildsAtOnce)
-	err = r.pairs(ctx, c, g, func(serving store.Record, its *store.Record) error {
+	err = r.pairs(ctx, c.Serving().ID, g.ID, func(serving store.Record, its *store.Record) error {
 		if lacks(serving, its) {
 			group.Go(func() error { return r.build(ctx, c, serving, g, n) })
 		}
@@ -417,10 +423,13 @@ func lacks(serving store.Record, built *store.Record) bool {
 	return built == nil || built.Version != serving.Version
 }
 
-// build adds a document. It waits where the device cannot take more, or is
-// restarting: interactive requests go first.
+// build adds a document while the job is this daemon's. It waits where the device
+// cannot take more, or is restarting: interactive requests go first.
 func (r *Reindexer) build(ctx context.Context, c store.Collection, record store.Record, g store.Generation, n *run) error {
 	for retry := firstRetry; ; retry = min(2*retry, lastRetry) {
+		if err := r.holds(ctx, c, n.claim); err != nil {
+			return err
+		}
 		count, _, err := r.writer.rebuild(ctx, c, record, g)
 		if err == nil || !errors.Is(err, gpu.ErrOverloaded) && !errors.Is(err, gpu.ErrDevice) {
 			n.built(count)
@@ -484,11 +493,12 @@ func (r *Reindexer) status(c store.Collection) (s Status, err error) {
 		if err != nil {
 			return s, err
 		}
+		if job.State == Running { // elsewhere, unless there is a run
+			s.Progress = &job.Progress
+		}
 		s.Generations = append(s.Generations, GenerationStatus{g, job})
 	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if n := r.runs[c.ID]; n != nil {
+	if n := r.under()[c.ID]; n != nil {
 		p := n.now()
 		s.Progress = &p
 	}
@@ -512,8 +522,7 @@ func (r *Reindexer) Resume(ctx context.Context, tenant, collection string, bound
 		if j.State == Running {
 			return fmt.Errorf("%w: the reindex is running", ErrBusy)
 		}
-		j.State, j.Reason = Running, ""
-		j.Attempt++
+		r.take(j)
 		if bound >= 0 {
 			j.Bound = bound
 		}
@@ -542,7 +551,7 @@ func (r *Reindexer) drop(ctx context.Context, tenant, collection string, role st
 		return Status{}, fmt.Errorf("%w: %s", ErrBusy, absent)
 	}
 	if role == store.Building {
-		r.halt(c.ID, -1)
+		r.halt(c.ID, func(n *run) bool { return n.generation == g.ID })
 	}
 	if err := errors.Join(r.await(ctx), r.serving.Idle(ctx, g.ID)); err != nil {
 		return Status{}, err
@@ -553,6 +562,8 @@ func (r *Reindexer) drop(ctx context.Context, tenant, collection string, role st
 				next = append(next, l)
 			} else if l.Role != role {
 				return nil, fmt.Errorf("%w: generation %d is %s by now", ErrBusy, l.ID, l.Role)
+			} else if err := r.unread(l); err != nil {
+				return nil, err
 			}
 		}
 		return next, nil
@@ -565,7 +576,6 @@ func (r *Reindexer) Rollback(ctx context.Context, tenant, collection string) (St
 		if !has(live, store.Previous) {
 			return nil, fmt.Errorf("%w: no generation is kept for a rollback", ErrBusy)
 		}
-		turn(live, store.Previous)
-		return live, nil
+		return live, turn(live, store.Previous, r.now().UTC())
 	})
 }

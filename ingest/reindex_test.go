@@ -3,7 +3,9 @@ package ingest
 import (
 	"context"
 	"fmt"
+	"iter"
 	"log/slog"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -357,6 +359,54 @@ func TestGates(t *testing.T) {
 	fault, err = f.structure(t.Context(), g, serving, &built)
 	require.NoError(t, err)
 	require.Equal(t, "it is another version", fault)
+}
+
+// haunted is a store one generation of which has a document that was never written to it.
+type haunted struct {
+	store.Store
+	generation uint32
+	ghost      store.Record
+	gone       bool // by the time that it is looked at again
+}
+
+func (h *haunted) Scan(ctx context.Context, generation, from uint32) iter.Seq2[store.Record, error] {
+	return func(yield func(store.Record, error) bool) {
+		for record, err := range h.Store.Scan(ctx, generation, from) {
+			if !yield(record, err) {
+				return
+			}
+		}
+		if generation == h.generation {
+			yield(h.ghost, nil)
+		}
+	}
+}
+
+func (h *haunted) Records(ctx context.Context, generation uint32, ordinals []uint32) (map[uint32]store.Record, error) {
+	records, err := h.Store.Records(ctx, generation, ordinals)
+	if err == nil && generation == h.generation && !h.gone && slices.Contains(ordinals, h.ghost.Ordinal) {
+		records[h.ghost.Ordinal] = h.ghost
+	}
+	return records, err
+}
+
+// A document that only the new generation has is one that others may read.
+func TestAuthorizationGateRefusesWhatIsExtra(t *testing.T) {
+	f := newReindexFixture(t, 3)
+	c := f.requireWhole(3)
+	ghost := store.Record{Key: "ghost", Ordinal: 1000, Version: 1, Access: readableBy("user:c")}
+	f.writer.store = &haunted{Store: f.fixture.store, generation: c.ID + 1, ghost: ghost}
+	f.begin("fixed/1")
+	job, role := f.job()
+	require.Equal(t, Refused, job.State)
+	require.Equal(t, store.Building, role)
+	require.Contains(t, job.Reason, `authorization: 1 of 4 documents differ, the first: document "ghost"`)
+
+	f.writer.store.(*haunted).gone = true // deleted while it was compared
+	_, err := f.Resume(t.Context(), tenant, library, -1)
+	require.NoError(t, err)
+	job, _ = f.job()
+	require.Equal(t, Switched, job.State, job.Reason)
 }
 
 func TestReindexRefuses(t *testing.T) {

@@ -16,7 +16,10 @@ func (q *query) dense(ctx context.Context) ([]index.Hit, error) {
 	if err := q.embed(ctx); err != nil && q.given.vector == nil {
 		return nil, err
 	}
-	return q.at.reader.Dense(ctx, q.allowed, q.given.vector, q.plan.DenseDepth)
+	began := q.engine.now()
+	hits, err := q.at.reader.Dense(ctx, q.allowed, q.given.vector, q.plan.DenseDepth)
+	q.took.dense = q.engine.now().Sub(began)
+	return hits, err
 }
 
 // embed has the model make the vectors that the plan needs and the request did
@@ -32,6 +35,7 @@ func (q *query) embed(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("%w: %w", errEmbedding, err)
 	}
+	q.took.model = embedded[0].Timing
 	if q.given.vector == nil {
 		q.given.vector = embedded[0].Vector
 	}

@@ -111,10 +111,29 @@ type query struct {
 	response Response
 	trace    *trace.Recorder
 	last     time.Time // when the last stage ended
+	took     parts
+}
+
+// parts are the stages that run side by side, within "legs".
+type parts struct {
+	model          gpu.Timing
+	dense, lexical time.Duration
+}
+
+// told appends what has run.
+func (p parts) told(stages []Stage) []Stage {
+	for _, s := range []Stage{
+		{"tokenize", p.model.Tokenize}, {"queue", p.model.Queue}, {"infer", p.model.Run}, {"dense", p.dense}, {"lexical", p.lexical},
+	} {
+		if s.Took > 0 {
+			stages = append(stages, s)
+		}
+	}
+	return stages
 }
 
 func (q *query) run(ctx context.Context) (Response, error) {
-	q.response = Response{Strategy: q.plan.Strategy, PlanHash: q.plan.Hash(), Generation: q.at.ID}
+	q.response = Response{Strategy: q.plan.Strategy, PlanHash: q.plan.Hash(), Ranking: q.plan.ranking(), Generation: q.at.ID}
 	if q.engine.serving.gate != nil {
 		q.ended("feed")
 	}
@@ -198,13 +217,16 @@ func (q *query) legs(ctx context.Context) ([]leg, error) {
 	if q.plan.LexicalDepth > 0 {
 		group.Go(guarded(func() (err error) {
 			defer q.trace.Add("lexical", q.trace.Now())
+			began := q.engine.now()
 			lexical.hits, err = q.at.reader.Lexical(ctx, q.allowed, q.request.Query, q.plan.LexicalDepth)
+			q.took.lexical = q.engine.now().Sub(began)
 			return err
 		}))
 	}
 	if err := group.Wait(); err != nil {
 		return nil, err
 	}
+	q.response.Stages = q.took.told(q.response.Stages)
 	if lost {
 		q.degraded("dense_unavailable")
 	}
@@ -229,14 +251,15 @@ func guarded(do func() error) func() error {
 
 func (q *query) fuse(legs []leg) []candidate {
 	defer q.ended("fuse")
-	switch q.plan.Strategy {
-	case Dense:
+	switch {
+	case q.plan.Strategy == Dense:
 		return single(legs[0])
-	case Sparse:
+	case q.plan.Strategy == Sparse:
 		return single(legs[1])
-	default:
+	case q.plan.Fusion == RRF:
 		return reciprocalRank(q.plan.RRFConstant, legs)
 	}
+	return reciprocalRank(q.plan.RRFConstant, unweighted(legs))
 }
 
 // rerank scores the best candidates again, as the plan says, and drops the

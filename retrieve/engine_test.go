@@ -127,6 +127,27 @@ func TestTiesGoToTheEarlierRow(t *testing.T) {
 	require.Equal(t, []string{"c", "a", "b"}, keysOf(h.search(person("me"), Hybrid, "harbour", 3)))
 }
 
+// A response tells where its time went, also within the legs.
+func TestStages(t *testing.T) {
+	h := newHouse(t)
+	h.write("a", readable(), "harbour and tide")
+	for strategy, want := range map[string][]string{
+		HybridLate: {"resolve", "tokenize", "queue", "infer", "dense", "lexical", "legs", "fuse", "recheck", "rerank", "load"},
+		Dense:      {"resolve", "tokenize", "queue", "infer", "dense", "legs", "fuse", "recheck", "load"},
+		Sparse:     {"resolve", "lexical", "legs", "fuse", "recheck", "load"},
+	} {
+		took, names := map[string]time.Duration{}, []string{}
+		for _, s := range h.search(person("me"), strategy, "harbour", 3).Stages {
+			names, took[s.Name] = append(names, s.Name), s.Took
+		}
+		require.Equal(t, want, names, strategy)
+		require.LessOrEqual(t, max(took["dense"], took["lexical"]), took["legs"], strategy)
+		if strategy != Sparse {
+			require.Equal(t, time.Duration(3), took["infer"], "as the model says")
+		}
+	}
+}
+
 func TestWithoutAQueryVector(t *testing.T) {
 	h := newHouse(t)
 	h.write("a", readable(), "harbour and tide")

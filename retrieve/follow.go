@@ -106,6 +106,10 @@ func (s *Serving) resume(ctx context.Context) error {
 	if err := s.applyPolicies(ctx); err != nil {
 		return err
 	}
+	everyone := func(uint32) bool { return true }
+	if err := s.regenerateAll(ctx, everyone, epoch); err != nil {
+		return err
+	}
 	for _, c := range s.collections {
 		ordinals, err := s.ordinals(ctx, c)
 		if err != nil {
@@ -125,9 +129,10 @@ func (s *Serving) resume(ctx context.Context) error {
 }
 
 // ordinals are those of the documents that are here or in the store, ascending.
+// A generation that does not serve has none beside them.
 func (s *Serving) ordinals(ctx context.Context, c *collection) ([]uint32, error) {
 	ordinals := slices.Collect(c.current.view.Documents)
-	for record, err := range s.store.Scan(ctx, c.ID, 0) {
+	for record, err := range s.store.Scan(ctx, c.Serving().ID, 0) {
 		if err != nil {
 			return nil, err
 		}
@@ -160,11 +165,12 @@ func (s *Serving) applyPolicies(ctx context.Context) error {
 }
 
 // applyDocuments brings indexes and view to the documents' present state, then
-// publishes both in one step: a grant is never visible before its rows.
+// publishes both in one step: a grant is never visible before its rows. An index
+// that was opened at a later epoch, here or by a step that failed, keeps that.
 func (s *Serving) applyDocuments(ctx context.Context, c *collection, ordinals []uint32, epoch uint64) error {
 	var changes []filter.Change
 	for generation, ix := range c.indexes {
-		now, err := s.read(ctx, ix, generation, ordinals, epoch)
+		now, err := s.read(ctx, ix, generation, ordinals, max(epoch, ix.Applied()))
 		if err != nil {
 			return err
 		}

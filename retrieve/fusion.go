@@ -21,7 +21,7 @@ type candidate struct {
 type leg struct {
 	name   string
 	depth  int
-	weight float64 // in score fusion
+	weight float64 // in the fusion; 0 among reciprocal ranks is 1
 	hits   []index.Hit
 }
 
@@ -34,18 +34,28 @@ func single(l leg) []candidate {
 	return ranked(out)
 }
 
-// reciprocalRank fuses legs: score = Σ 1/(constant + rank) over the legs that
-// found the row (Cormack, Clarke and Büttcher, SIGIR 2009).
+// reciprocalRank fuses legs: score = Σ weight/(constant + rank) over the legs
+// that found the row (Cormack, Clarke and Büttcher, SIGIR 2009, with weights).
 func reciprocalRank(constant int, legs []leg) []candidate {
 	out := collect(legs)
 	for i := range out {
 		for _, l := range legs { // in the order of the legs: sums of floats depend on it
 			if r, ok := out[i].legs[l.name]; ok {
-				out[i].score += 1 / float64(constant+r.Rank)
+				out[i].score += cmp.Or(l.weight, 1) / float64(constant+r.Rank)
 			}
 		}
 	}
 	return ranked(out)
+}
+
+// unweighted are the legs with equal votes, as a pool is chosen whose scores are
+// weighted later.
+func unweighted(legs []leg) []leg {
+	equal := slices.Clone(legs)
+	for i := range equal {
+		equal[i].weight = 1
+	}
+	return equal
 }
 
 // standardScore fuses legs over a pool of candidates: score = Σ weight · z, z

@@ -3,6 +3,8 @@ package retrieve
 import (
 	"context"
 	"log/slog"
+	"maps"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -12,6 +14,7 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 	"github.com/stretchr/testify/require"
 
+	"sluice/chunk"
 	"sluice/store"
 )
 
@@ -189,21 +192,118 @@ func TestResumeAfterTheFeedWasForgotten(t *testing.T) {
 	keys, err := n.ask("me")
 	require.NoError(t, err)
 	require.Len(t, keys, 4)
-	n.stopFeed(errInjected)
-	h.remove("goes")
-	h.put("changes", readable("user:me"), "meadow")
-	h.setAccess("hides", readable("user:other"))
-	h.put("new", readable("user:me"), "harbour")
-	h.awaitAll()
-	require.NoError(t, h.store.Trim(t.Context(), h.serving.Applied()))
-	n.store.feed.Store(nil)
-	n.recovered()
+	n.gap(h, func() {
+		h.remove("goes")
+		h.put("changes", readable("user:me"), "meadow")
+		h.setAccess("hides", readable("user:other"))
+		h.put("new", readable("user:me"), "harbour")
+	})
 	keys, err = n.ask("me")
 	require.NoError(t, err)
 	require.Equal(t, []string{"stays", "new"}, keys)
 	r, err := n.engine.Search(t.Context(), n.request(person("me"), Sparse, "harbour meadow", 10))
 	require.NoError(t, err)
 	require.Equal(t, bytesOf(t, h.search(person("me"), Sparse, "harbour meadow", 10)), bytesOf(t, r))
+}
+
+// gap has things happen that the neighbour's feed forgets before it tells of them.
+func (n *neighbour) gap(h *house, happen func()) {
+	n.t.Helper()
+	n.stopFeed(errInjected)
+	happen()
+	h.awaitAll()
+	require.NoError(n.t, h.store.Trim(n.t.Context(), h.serving.Applied()))
+	n.store.feed.Store(nil)
+	n.recovered()
+}
+
+// begin adds a building generation with all documents that there are; each is one chunk of it.
+func (h *house) begin(chunker string) store.Generation {
+	h.t.Helper()
+	c := h.regenerate(func(live []store.Generation) []store.Generation {
+		return append(live, store.Generation{Role: store.Building, Chunker: chunker, Model: "bag/1"})
+	})
+	g, _ := c.Generation(store.Building)
+	for record, err := range h.store.Scan(h.t.Context(), c.Serving().ID, 0) {
+		require.NoError(h.t, err)
+		content, err := h.store.Content(h.t.Context(), c.Serving().ID, record.Ordinal, true)
+		require.NoError(h.t, err)
+		built, err := h.store.Build(h.t.Context(), h.id, record, store.Build{
+			Generation: g.ID, Chunker: chunker, Model: "bag/1", Dimensions: dimensions,
+			Chunks: []chunk.Chunk{{End: len(content.Text)}}, Vectors: vectorOf(content.Text),
+		})
+		require.NoError(h.t, err)
+		require.True(h.t, built)
+	}
+	return g
+}
+
+// switchOver has the building generation serve, and drops the one that served.
+func (h *house) switchOver() {
+	h.t.Helper()
+	h.regenerate(func(live []store.Generation) []store.Generation {
+		live[1].Role = store.Serving
+		return live[1:]
+	})
+}
+
+func (h *house) regenerate(change func([]store.Generation) []store.Generation) store.Collection {
+	h.t.Helper()
+	c, err := h.store.SetGenerations(h.t.Context(), h.id, func(live []store.Generation) ([]store.Generation, error) { return change(live), nil })
+	require.NoError(h.t, err)
+	return c
+}
+
+// Generations that came, served and went while the feed was forgotten are those
+// of the store afterwards.
+func TestResumeAfterGenerationsChanged(t *testing.T) {
+	h := newHouse(t)
+	n := h.neighbour(0)
+	for _, key := range []string{"stays", "goes"} {
+		h.write(key, readable("user:me"), "harbour")
+	}
+	_, err := n.ask("me")
+	require.NoError(t, err)
+	var second, third store.Generation
+	n.gap(h, func() {
+		second = h.begin("test/2")
+		h.switchOver()
+		v := version("new", readable("user:me"), "harbour")
+		v.Generation, v.Chunker = second.ID, "test/2"
+		_, err := h.store.Commit(t.Context(), h.id, v)
+		require.NoError(t, err)
+		h.remove("goes")
+	})
+	n.requireAsIn(h, second.ID)
+	require.Equal(t, []uint32{second.ID}, n.indexed())
+
+	n.gap(h, func() {
+		third = h.begin("test/3")
+		h.remove("stays")
+	})
+	n.requireAsIn(h, second.ID)
+	require.Equal(t, []uint32{second.ID, third.ID}, n.indexed())
+	n.gap(h, func() { h.switchOver() })
+	n.requireAsIn(h, third.ID)
+	require.Equal(t, []uint32{third.ID}, n.indexed())
+}
+
+// requireAsIn: both daemons find the same, in the generation.
+func (n *neighbour) requireAsIn(h *house, generation uint32) {
+	n.t.Helper()
+	want := h.search(person("me"), Sparse, "harbour", 10)
+	require.NotEmpty(n.t, want.Results)
+	got, err := n.engine.Search(n.t.Context(), n.request(person("me"), Sparse, "harbour", 10))
+	require.NoError(n.t, err)
+	require.Equal(n.t, generation, got.Generation)
+	require.Equal(n.t, bytesOf(n.t, want), bytesOf(n.t, got))
+}
+
+// indexed is which generations have an index here.
+func (n *neighbour) indexed() []uint32 {
+	n.serving.mu.Lock()
+	defer n.serving.mu.Unlock()
+	return slices.Sorted(maps.Keys(n.serving.collections[n.id].indexes))
 }
 
 // A checkpoint of one daemon leaves the feed to the others.

@@ -14,13 +14,19 @@ func (s *Serving) applyGenerations(ctx context.Context, changes []store.Change, 
 	if !hasKind(changes, store.GenerationsChanged) {
 		return nil
 	}
+	return s.regenerateAll(ctx, func(id uint32) bool { return concerns(changes, id) }, epoch)
+}
+
+// regenerateAll brings the collections that are here, and concerned, to the
+// generations that they have in the store.
+func (s *Serving) regenerateAll(ctx context.Context, concerned func(collection uint32) bool, epoch uint64) error {
 	all, err := s.store.Collections(ctx)
 	if err != nil {
 		return err
 	}
 	for _, now := range all {
 		c := s.collections[now.ID]
-		if c == nil || !concerns(changes, now.ID) {
+		if c == nil || !concerned(now.ID) {
 			continue
 		}
 		if err := s.regenerate(ctx, c, now, epoch); err != nil {

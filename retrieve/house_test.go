@@ -69,7 +69,7 @@ func (b *bagOfWords) Embed(ctx context.Context, request gpu.Request) ([]gpu.Embe
 	}
 	out := make([]gpu.Embedding, len(request.Texts))
 	for i, t := range request.Texts {
-		out[i] = gpu.Embedding{Vector: vectorOf(t)}
+		out[i] = gpu.Embedding{Vector: vectorOf(t), Timing: gpu.Timing{Tokenize: 1, Queue: 2, Run: 3}}
 		if request.TokenVectors {
 			out[i].TokenVectors, out[i].Special = tokensOf(t)
 		}

@@ -64,8 +64,8 @@ type Plan struct {
 	LexicalDepth  int     `json:"lexical_depth,omitempty"`
 	Fusion        string  `json:"fusion,omitempty"`
 	RRFConstant   int     `json:"rrf_constant,omitempty"`
-	PoolDepth     int     `json:"pool_depth,omitempty"` // best fused rows that are scored again
-	DenseWeight   float64 `json:"dense_weight,omitempty"`
+	PoolDepth     int     `json:"pool_depth,omitempty"`   // best fused rows that are scored again
+	DenseWeight   float64 `json:"dense_weight,omitempty"` // with the fusion RRF none is 1
 	LexicalWeight float64 `json:"lexical_weight,omitempty"`
 	ScanRows      int     `json:"scan_rows,omitempty"` // rows up to which all are scored, without legs
 	Codes         string  `json:"codes,omitempty"`     // what late interaction works on
@@ -102,6 +102,9 @@ func newPlan(r Request, g given, m models, s store.Settings) (Plan, error) {
 		p.late(g, m, s)
 	default:
 		p.hybrid(m, s)
+	}
+	if err := p.tune(r.Ranking); err != nil {
+		return Plan{}, err
 	}
 	return p, nil
 }

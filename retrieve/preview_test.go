@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"sync/atomic"
 	"testing"
 
@@ -232,4 +233,36 @@ forbid (principal, action, resource) when { resource has level && resource.level
 	require.Equal(t, count, same, "an explanation is no decision")
 	_, _, err := h.engine.Explain(t.Context(), p, library, "missing")
 	require.True(t, errors.Is(err, store.ErrNotFound))
+}
+
+// A preview compares so many principals that it ends: fewer where there are many
+// access classes and policies, and at least one. It says how many it left out.
+func TestPreviewsAreBounded(t *testing.T) {
+	h := newHouse(t)
+	h.write("a", readable("user:p0"), "harbour")
+	people := make([]Previewed, maxPreviewed+3)
+	for i := range people {
+		name := fmt.Sprint("p", i)
+		people[i] = Previewed{name, person(name)}
+	}
+	nobodys := Supposition{Changes: []AccessChange{{"a", func(filter.Access) (filter.Access, error) { return readable("user:nobody"), nil }}}}
+	p, err := h.engine.Preview(t.Context(), tenant, library, nobodys, people)
+	require.NoError(t, err)
+	require.Equal(t, [4]int{maxPreviewed, 3, 1, 1}, [4]int{p.Compared, p.LeftOut, p.Changed, p.Lost})
+
+	permits := func(n int) *filter.Policies {
+		return leveled(t, strings.Repeat("permit (principal, action, resource);\n", n))
+	}
+	view := filter.NewView(tenant, permits(1))
+	changes := make([]filter.Change, 7000)
+	for i := range changes {
+		a := readable()
+		a.Attributes = filter.Attributes{"level": int64(i)}
+		changes[i] = filter.Change{Ordinal: uint32(i), Access: a}
+	}
+	view = view.Apply(changes)
+	require.Equal(t, int(maxEvaluations)/(1+2*7000), previewable(view, view))
+	require.Equal(t, int(maxEvaluations)/(1+7000*(1+20)), previewable(view, view.WithPolicies(permits(20))))
+	many := view.WithPolicies(permits(4000))
+	require.Equal(t, 1, previewable(many, many))
 }

@@ -17,21 +17,25 @@ type Request struct {
 	Vectors    []float32 // of its tokens, row by row; nil: none
 	Columns    int       // of Vectors
 	K          int
-	Strategy   string // "": the fullest that the above can feed
-	Fusion     string // "": Score, where there is something to fuse
+	Strategy   string  // "": the fullest that the above can feed
+	Fusion     string  // "": Score, where there is something to fuse
+	Ranking    Ranking // the plan's own depths and weights, where it has none
 	Scope      filter.Scope
 	Explain    bool
 }
 
-// Response answers it. Stages are in the order they ran.
+// Response answers it. Stages are in the order they ran; "legs" is as long as the
+// longer of its parts, which stand before it: tokenize, queue, infer and dense
+// one after the other, and beside them lexical.
 type Response struct {
 	Results    []Result
 	Strategy   string
 	PlanHash   string
-	Generation uint32 // that the whole answer is from
-	Visible    int    // documents the principal may read
-	OutOfScope int    // of those, not applicable
-	Epoch      uint64 // that the answer reflects at least; for the audit, not for who asks
+	Ranking    Ranking // of the plan
+	Generation uint32  // that the whole answer is from
+	Visible    int     // documents the principal may read
+	OutOfScope int     // of those, not applicable
+	Epoch      uint64  // that the answer reflects at least; for the audit, not for who asks
 	Degraded   []string
 	Stages     []Stage
 }

@@ -83,6 +83,15 @@ func (s *Server) previewAccess(q *request) error {
 	return q.reply(fasthttp.StatusOK, previewOf(p, body.Changes, failed))
 }
 
+func (s *Server) getPolicies(q *request) error {
+	source, err := s.backend.Policies(q.ctx)
+	if err != nil {
+		return err
+	}
+	q.timings(nil)
+	return q.reply(fasthttp.StatusOK, client.PolicyFiles{Schema: source.Schema, Files: source.Policies})
+}
+
 // supposition is one with, for each change, its place in the body.
 type supposition struct {
 	retrieve.Supposition
@@ -103,6 +112,9 @@ func suppositionOf(body client.AccessPreviewRequest) (s supposition, failed map[
 		s.lines = append(s.lines, i)
 	}
 	if body.Policies != nil {
+		if body.Policies.Files == nil { // not the empty set, by which nobody reads anything
+			return s, nil, badRequest("policies: files are missing")
+		}
 		s.Policies, err = filter.ParsePolicies(body.Policies.Schema, body.Policies.Files)
 	}
 	if err != nil {

@@ -125,5 +125,6 @@ func TestPreviewAccess(t *testing.T) {
 	require.Len(t, p.Failed, maxToldFailures)
 	require.Equal(t, 150, p.Failures)
 	require.Contains(t, requireProblem(t, 400, ask(`{"policies":{"schema":"","files":{"a.cedar":"permit ("}}}`)), "policies:")
+	require.Contains(t, requireProblem(t, 400, ask(`{"policies":{"schema":""}}`)), "policies: files")
 	require.Contains(t, requireProblem(t, 400, ask(`{"principals":[{"subject":"a"},{"subject":""}]}`)), "principals: 1:")
 }

@@ -21,7 +21,7 @@ func (q *request) audited(ctx context.Context, r audit.Record, do func() (epoch 
 // auditSearch records a search that is answered.
 func (q *request) auditSearch(collection string, r retrieve.Response) error {
 	return q.s.audit.Search(q.ctx, audit.Record{
-		Stage: audit.End, Action: audit.Search, Request: q.id, Principal: audit.Digest(q.who.Principal),
+		Stage: audit.End, Action: audit.Search, Request: q.id, Principal: audit.Digest(q.principal()),
 		Collection: collection, Status: fasthttp.StatusOK, Epoch: r.Epoch, Plan: r.PlanHash,
 		Counts: &audit.Counts{Visible: r.Visible, OutOfScope: r.OutOfScope, Results: len(r.Results)},
 	})

@@ -22,7 +22,7 @@ import (
 //	tokenizer.ErrUnknownID,
 //	model.ErrUnknownPrompt                   400
 //	gpu.ErrOverloaded                        429, with the drain time of a gpu.OverloadedError
-//	gpu.ErrDevice, gpu.ErrClosed,
+//	gpu.ErrDevice, gpu.ErrClosed, chunk.ErrPlanner,
 //	store.ErrUnavailable, retrieve.ErrBehind,
 //	retrieve.ErrLagging, retrieve.ErrStopped 503
 //	context.DeadlineExceeded                 504
@@ -33,6 +33,10 @@ type Backend interface {
 	// CreateCollection creates it or finds it there with the same settings (created false).
 	CreateCollection(ctx context.Context, p filter.Principal, name string, settings store.Settings) (c store.Collection, created bool, err error)
 	Collection(ctx context.Context, p filter.Principal, name string) (store.Collection, error)
+	// Collections are those of the tenant, by name.
+	Collections(ctx context.Context, tenant string) ([]store.Collection, error)
+	// Policies are those in force.
+	Policies(ctx context.Context) (store.PolicySource, error)
 
 	// Write parses, chunks, embeds and commits; a search that starts after it
 	// returns finds the document.

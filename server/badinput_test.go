@@ -10,6 +10,7 @@ import (
 
 	"context"
 
+	"sluice/chunk"
 	"sluice/gpu"
 	"sluice/retrieve"
 	"sluice/store"
@@ -198,7 +199,8 @@ func TestBackendErrors(t *testing.T) {
 		status int
 	}{
 		{store.ErrTooManyRows, 409}, {gpu.ErrOverloaded, 429}, {retrieve.ErrStopped, 503}, {gpu.ErrDevice, 503}, {gpu.ErrClosed, 503},
-		{context.DeadlineExceeded, 504},
+		{context.DeadlineExceeded, 504}, {fmt.Errorf("%w: %w", chunk.ErrPlanner, context.DeadlineExceeded), 503},
+		{fmt.Errorf("%w: %w", store.ErrInvalid, chunk.ErrPlanner), 503},
 		{syscall.ENOSPC, 507}, {store.ErrLocked, 500}, {fmt.Errorf("row 17 of tenant rival"), 500},
 	}
 	for _, c := range cases {

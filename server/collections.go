@@ -74,6 +74,19 @@ func (s *Server) getCollection(q *request) error {
 	return q.reply(fasthttp.StatusOK, s.collectionOf(c))
 }
 
+func (s *Server) listCollections(q *request) error {
+	all, err := s.backend.Collections(q.ctx, q.principal().Tenant)
+	if err != nil {
+		return err
+	}
+	list := client.Collections{Collections: make([]client.Collection, len(all))}
+	for i, c := range all {
+		list.Collections[i] = s.collectionOf(c)
+	}
+	q.timings(nil)
+	return q.reply(fasthttp.StatusOK, list)
+}
+
 func createdOr200(created bool) int {
 	if created {
 		return fasthttp.StatusCreated

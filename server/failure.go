@@ -11,6 +11,7 @@ import (
 
 	"github.com/valyala/fasthttp"
 
+	"sluice/chunk"
 	"sluice/client"
 	"sluice/filter"
 	"sluice/gpu"
@@ -71,6 +72,8 @@ func failureOf(err error) *failure {
 		return failf(fasthttp.StatusServiceUnavailable, "the store cannot be reached, so nothing is shown or changed for sure; send it again later")
 	case errors.Is(err, audit.ErrUnwritten):
 		return failf(fasthttp.StatusServiceUnavailable, "the audit log cannot be written, so this is not done; tell the administrator of the daemon")
+	case errors.Is(err, chunk.ErrPlanner):
+		return failf(fasthttp.StatusServiceUnavailable, "the chat model that plans chunks (setting planner) gave no plan, so nothing was done; send it again later, or tell the administrator of the daemon")
 	case errors.Is(err, identity.ErrUnauthenticated):
 		return failf(fasthttp.StatusUnauthorized, "send a valid token or API key: Authorization: Bearer …")
 	case errors.Is(err, store.ErrNotFound):

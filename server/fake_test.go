@@ -67,6 +67,21 @@ func (f *fake) Collection(_ context.Context, p filter.Principal, name string) (s
 	return c, nil
 }
 
+func (f *fake) Collections(_ context.Context, tenant string) (all []store.Collection, _ error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for _, c := range f.collections {
+		if c.Tenant == tenant {
+			all = append(all, c)
+		}
+	}
+	return all, nil
+}
+
+func (f *fake) Policies(context.Context) (store.PolicySource, error) {
+	return store.PolicySource{Schema: "entity User;", Policies: map[string]string{"a.cedar": "permit(principal, action, resource);"}}, nil
+}
+
 func (f *fake) Write(ctx context.Context, p filter.Principal, collection string, d ingest.Document) (ingest.Outcome, error) {
 	if f.onWrite != nil {
 		if err := f.onWrite(ctx, d); err != nil {
@@ -178,7 +193,7 @@ func (f *fake) Search(ctx context.Context, r retrieve.Request) (retrieve.Respons
 	defer f.mu.Unlock()
 	f.searched = append(f.searched, r)
 	response := retrieve.Response{
-		Strategy: cmp.Or(r.Strategy, "hybrid"), PlanHash: "abc", Visible: len(records), Epoch: 7,
+		Strategy: cmp.Or(r.Strategy, "hybrid"), PlanHash: "abc", Ranking: r.Ranking, Visible: len(records), Epoch: 7,
 		Stages: []retrieve.Stage{{Name: "resolve", Took: 1500 * time.Microsecond}, {Name: "dense", Took: 2 * time.Millisecond}},
 	}
 	for i, record := range records {
@@ -204,7 +219,7 @@ func (f *fake) Embed(ctx context.Context, r gpu.Request) ([]gpu.Embedding, error
 		all[i] = gpu.Embedding{Vector: []float32{float32(len(ids)), 4, 0}, Norm: 1, Tokens: len(ids)}
 	}
 	for i, t := range r.Texts {
-		all[i] = gpu.Embedding{Vector: []float32{float32(len(t)), -0.5, 1e-7}, Tokens: 3, Truncated: len(t) > 20}
+		all[i] = gpu.Embedding{Vector: []float32{float32(len(t)), -0.5, 1e-7}, Tokens: 3, Truncated: len(t) > 20, Timing: gpu.Timing{Tokenize: 1e6, Queue: 2e6, Run: time.Duration(len(t)) * 1e6}}
 	}
 	return all, nil
 }

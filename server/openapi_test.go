@@ -68,6 +68,9 @@ func TestOpenAPIHasTheRoutes(t *testing.T) {
 		for _, q := range r.query {
 			want = append(want, "query "+q)
 		}
+		if r.eyes {
+			want = append(want, "header X-Sluice-As")
+		}
 		require.ElementsMatch(t, want, parameters(document, operation), r.pattern)
 		require.Contains(t, jsonOf(t, at(operation, "responses", "default")), `/`+errorTypes[r.dialect]+`"`, r.pattern)
 	}
@@ -104,7 +107,7 @@ var wireTypes = []any{
 	client.CollectionSettings{}, client.Collection{}, client.Document{}, client.WriteResult{}, client.AccessPatch{},
 	client.AccessLine{}, client.AccessPreviewRequest{}, client.AccessPreview{}, client.AccessQuestion{}, client.AccessExplanation{},
 	client.ReindexRequest{}, client.ReindexChange{}, client.ReindexEstimate{}, client.Generations{}, client.QuerySet{},
-	client.Listing{}, client.SearchRequest{}, client.SearchResponse{}, client.Problem{}, client.Status{},
+	client.Identity{}, client.Demo{}, client.Collections{}, client.Listing{}, client.SearchRequest{}, client.SearchResponse{}, client.Problem{}, client.Status{},
 	client.EmbeddingRequest{}, client.EmbeddingResponse{}, client.EmbeddingError{},
 	client.EmbedRequest{}, client.EmbedAllRequest{}, client.SimilarityRequest{}, client.RankRequest{}, client.Rank{},
 	client.PredictRequest{}, client.Prediction{}, client.TokenizeRequest{}, client.Token{}, client.DecodeRequest{},

@@ -15,8 +15,10 @@ import (
 	"sluice/server/audit"
 )
 
-// eventsEvery is how often a watched job is looked at.
-const eventsEvery = 500 * time.Millisecond
+const (
+	eventsEvery = 500 * time.Millisecond // looks at a watched job
+	heartbeat   = 30                     // looks without anything new, after which that is said
+)
 
 // Reindexer rebuilds collections by other chunkers. ingest.ErrBusy: 409.
 type Reindexer interface {
@@ -54,13 +56,17 @@ func boundOf(given *float64, otherwise float64) (float64, error) {
 	return *given, nil
 }
 
-// estimateReindex has no deadline but the client's patience: it reads every document.
+// estimateReindex takes as long as the client waits: it reads every document.
 func (s *Server) estimateReindex(q *request) error {
 	collection, body, _, err := q.reindexing()
 	if err != nil {
 		return err
 	}
-	e, err := s.backend.Reindexer().Estimate(s.base, q.principal().Tenant, collection, body.Chunker)
+	var e ingest.Estimate
+	err = q.patient(func(ctx context.Context) (err error) {
+		e, err = s.backend.Reindexer().Estimate(ctx, q.principal().Tenant, collection, body.Chunker)
+		return err
+	})
 	if err != nil {
 		return err
 	}
@@ -73,8 +79,11 @@ func (s *Server) startReindex(q *request) error {
 	if err != nil {
 		return err
 	}
-	return q.regenerate(fasthttp.StatusAccepted, collection, "start", func(tenant string) (ingest.Status, error) {
-		return s.backend.Reindexer().Start(s.base, tenant, collection, body.Chunker, bound)
+	return q.regenerate(fasthttp.StatusAccepted, collection, "start", func(tenant string) (status ingest.Status, err error) {
+		return status, q.patient(func(ctx context.Context) error {
+			status, err = s.backend.Reindexer().Start(ctx, tenant, collection, body.Chunker, bound)
+			return err
+		})
 	})
 }
 
@@ -159,12 +168,15 @@ func (s *Server) watchReindex(q *request) error {
 
 // events is the stream of a job's states: one at once, then each that differs
 // from the one before, until no job runs, the client goes or the daemon drains.
+// Every 15 seconds without one a comment keeps proxies from closing the stream,
+// and has a client that has gone be noticed.
 type events struct {
 	q          *request
 	collection string
 	closed     chan struct{}
 	pending    []byte
 	last       []byte
+	quiet      int // looks since there was anything to say
 	ended      bool
 }
 
@@ -195,9 +207,11 @@ func (e *events) pause() bool {
 	return false
 }
 
-// next puts an event into pending, if there is something new.
+// next puts an event into pending, if there is something new, or a heartbeat.
 func (e *events) next() error {
-	status, err := e.q.s.backend.Reindexer().Status(e.q.s.base, e.q.principal().Tenant, e.collection)
+	ctx, cancel := context.WithTimeout(e.q.s.base, e.q.s.limits.RequestTimeout)
+	defer cancel()
+	status, err := e.q.s.backend.Reindexer().Status(ctx, e.q.principal().Tenant, e.collection)
 	if err != nil {
 		return err
 	}
@@ -206,8 +220,11 @@ func (e *events) next() error {
 		return err
 	}
 	e.ended = status.Progress == nil
-	if !bytes.Equal(text, e.last) {
-		e.pending = append(append([]byte("data: "), text...), "\n\n"...)
+	switch e.quiet++; {
+	case !bytes.Equal(text, e.last):
+		e.pending, e.quiet = append(append([]byte("data: "), text...), "\n\n"...), 0
+	case e.quiet == heartbeat:
+		e.pending, e.quiet = []byte(": nothing new\n\n"), 0
 	}
 	e.last = text
 	return nil
@@ -227,6 +244,9 @@ func (s *Server) putQueries(q *request) error {
 	var body client.QuerySet
 	if err := q.readJSON(&body); err != nil {
 		return err
+	}
+	if body.Queries == nil { // not the empty list, which removes them all
+		return badRequest("queries: a list is expected")
 	}
 	queries := make([]ingest.Query, len(body.Queries))
 	for i, one := range body.Queries {

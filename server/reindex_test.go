@@ -14,6 +14,7 @@ import (
 	"sluice/client"
 	"sluice/filter"
 	"sluice/ingest"
+	"sluice/server/identity"
 	"sluice/store"
 )
 
@@ -25,6 +26,8 @@ type fakeReindexer struct {
 	looks   int // left until the job is done
 	queries []ingest.Query
 	err     error
+
+	onEstimate func(context.Context) error
 }
 
 func (f *fake) Reindexer() Reindexer { return &f.reindexes }
@@ -49,7 +52,10 @@ func (r *fakeReindexer) status() ingest.Status {
 	return s
 }
 
-func (r *fakeReindexer) Estimate(_ context.Context, tenant, c, chunker string) (ingest.Estimate, error) {
+func (r *fakeReindexer) Estimate(ctx context.Context, tenant, c, chunker string) (ingest.Estimate, error) {
+	if r.onEstimate != nil {
+		return ingest.Estimate{}, r.onEstimate(ctx)
+	}
 	_, err := r.called("estimate %s %s %s", tenant, c, chunker)
 	return ingest.Estimate{Chunker: chunker, Documents: 7, New: 3, Duration: time.Second}, err
 }
@@ -157,6 +163,57 @@ func TestReindexEvents(t *testing.T) {
 	require.NoError(t, err)
 }
 
+// A stream in which nothing happens says so every thirty looks, and after an
+// event counts anew.
+func TestReindexEventsHaveAHeartbeat(t *testing.T) {
+	d := start(t)
+	e := &events{q: &request{s: d.Server, who: identity.Identity{Principal: filter.Principal{Tenant: "acme"}}}, collection: "c"}
+	said := func() string {
+		require.NoError(t, e.next())
+		text := string(e.pending)
+		e.pending = nil
+		return text
+	}
+	require.Contains(t, said(), "data: {")
+	for range 3 {
+		for range heartbeat - 1 {
+			require.Empty(t, said())
+		}
+		require.Equal(t, ": nothing new\n\n", said())
+	}
+	require.Empty(t, said())
+	d.fake.reindexes.looks = 5
+	require.Contains(t, said(), "data: {")
+	d.fake.reindexes.looks = 5
+	for range heartbeat - 1 {
+		require.Empty(t, said())
+		d.fake.reindexes.looks = 5
+	}
+	require.NotEmpty(t, said())
+}
+
+// What reads every document ends when nobody waits for it any more.
+func TestAnEstimateEndsWithItsClient(t *testing.T) {
+	d := start(t)
+	began, ended := make(chan struct{}), make(chan error)
+	d.fake.reindexes.onEstimate = func(ctx context.Context) error {
+		close(began)
+		<-ctx.Done()
+		ended <- ctx.Err()
+		return ctx.Err()
+	}
+	ctx, leave := context.WithCancel(t.Context())
+	asking := make(chan error)
+	go func() {
+		_, err := d.as("root").EstimateReindex(ctx, "c", client.ReindexRequest{Chunker: "structure/1"})
+		asking <- err
+	}()
+	<-began
+	leave()
+	require.ErrorIs(t, <-asking, context.Canceled)
+	require.ErrorIs(t, <-ended, context.Canceled)
+}
+
 func TestQuerySet(t *testing.T) {
 	d := start(t)
 	set := client.QuerySet{Queries: []client.JudgedQuery{{Query: "ships?", Relevant: []string{"k"}, Principal: client.Principal{Subject: "ann", Groups: []string{"crew"}}}}}
@@ -165,4 +222,12 @@ func TestQuerySet(t *testing.T) {
 	got, err := d.as("root").Queries(t.Context(), "c")
 	require.NoError(t, err)
 	require.Equal(t, set, got)
+
+	for _, body := range []string{`{}`, `{"queries":null}`} {
+		a := d.send("PUT", "/v1/collections/c/queries", body, "Authorization", bearer("root"))
+		require.Contains(t, requireProblem(t, 400, a), "queries")
+	}
+	require.Len(t, d.fake.reindexes.queries, 1, "what has no list removes nothing")
+	require.NoError(t, d.as("root").SetQueries(t.Context(), "c", client.QuerySet{Queries: []client.JudgedQuery{}}))
+	require.Empty(t, d.fake.reindexes.queries)
 }

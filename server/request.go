@@ -27,7 +27,7 @@ import (
 // has returned (a stream: after it is closed); what lives longer is copied.
 //
 // fasthttp does not tell when a client hangs up: work for a client that is
-// gone goes on until it is done or its deadline passes.
+// gone goes on until it is done or its deadline passes, except in patient.
 type request struct {
 	s       *Server
 	http    *fasthttp.RequestCtx
@@ -39,10 +39,11 @@ type request struct {
 	vars    variables
 	who     identity.Identity
 	tenant  *tenant
-	trace   *traces.Request // nil: not sampled
-	slot    bool            // holds one of the admitted requests' slots
-	taken   int             // bytes of the budget
-	streams bool            // finish is called by the stream, not when the handler returns
+	trace   *traces.Request   // nil: not sampled
+	eyes    *filter.Principal // through whose the caller looks; nil: their own
+	slot    bool              // holds one of the admitted requests' slots
+	taken   int               // bytes of the budget
+	streams bool              // finish is called by the stream, not when the handler returns
 }
 
 // handle is the fasthttp handler.
@@ -81,6 +82,9 @@ func (q *request) run() (err error) {
 	}
 	q.ctx, q.cancel = context.WithTimeout(q.s.base, q.s.limits.RequestTimeout)
 	q.ctx = q.traced(q.ctx)
+	if q.eyes != nil {
+		return q.look()
+	}
 	return q.route.serve(q.s, q)
 }
 
@@ -181,7 +185,7 @@ func (q *request) authorize() error {
 	if q.route.role == identity.None || q.who.Role < q.route.role {
 		return failf(fasthttp.StatusForbidden, "your role does not allow this")
 	}
-	return nil
+	return q.openEyes()
 }
 
 func (q *request) credentials() (identity.Credentials, error) {
@@ -195,7 +199,13 @@ func (q *request) credentials() (identity.Credentials, error) {
 	}, nil
 }
 
-func (q *request) principal() filter.Principal { return q.who.Principal }
+// principal is whose right to read counts.
+func (q *request) principal() filter.Principal {
+	if q.eyes != nil {
+		return *q.eyes
+	}
+	return q.who.Principal
+}
 
 // collection returns the path's collection name.
 func (q *request) collection() (string, error) {

@@ -26,6 +26,7 @@ type route struct {
 	largest  int      // bytes of a body; 0: limits.body_bytes
 	query    []string // allowed query parameters
 	searches bool     // counts against its tenant's searches
+	eyes     bool     // an administrator may look through another principal's
 	serve    func(*Server, *request) error
 }
 
@@ -44,17 +45,21 @@ func routes() []route {
 		reindex    = collection + "/reindex"
 	)
 	return []route{
+		{method: "GET", pattern: "/v1/identity", role: identity.Read, serve: (*Server).getIdentity},
+		{method: "GET", pattern: "/v1/demo", open: true, serve: (*Server).getDemo},
+		{method: "GET", pattern: "/v1/policies", role: identity.Admin, serve: (*Server).getPolicies},
+		{method: "GET", pattern: "/v1/collections", role: identity.Read, serve: (*Server).listCollections},
 		{method: "PUT", pattern: collection, role: identity.Admin, largest: maxSmallBody, serve: (*Server).putCollection},
 		{method: "GET", pattern: collection, role: identity.Read, serve: (*Server).getCollection},
 		{method: "POST", pattern: documents, role: identity.Write, serve: (*Server).postDocuments},
-		{method: "GET", pattern: documents, role: identity.Read, serve: (*Server).listDocuments, query: []string{"after", "limit"}},
-		{method: "GET", pattern: document, role: identity.Read, serve: (*Server).getDocument},
+		{method: "GET", pattern: documents, role: identity.Read, eyes: true, serve: (*Server).listDocuments, query: []string{"after", "limit"}},
+		{method: "GET", pattern: document, role: identity.Read, eyes: true, serve: (*Server).getDocument},
 		{method: "DELETE", pattern: document, role: identity.Write, serve: (*Server).deleteDocument},
 		{method: "PATCH", pattern: document + "/access", role: identity.Write, serve: (*Server).patchAccess},
 		{method: "POST", pattern: collection + "/access/import", role: identity.Admin, serve: (*Server).importAccess},
 		{method: "POST", pattern: collection + "/access/preview", role: identity.Admin, serve: (*Server).previewAccess},
 		{method: "POST", pattern: collection + "/access/explain", role: identity.Admin, largest: maxSmallBody, serve: (*Server).explainAccess},
-		{method: "POST", pattern: collection + "/search", role: identity.Read, largest: maxSearch, searches: true, serve: (*Server).search},
+		{method: "POST", pattern: collection + "/search", role: identity.Read, largest: maxSearch, searches: true, eyes: true, serve: (*Server).search},
 		{method: "PUT", pattern: collection + "/queries", role: identity.Admin, serve: (*Server).putQueries},
 		{method: "GET", pattern: collection + "/queries", role: identity.Admin, serve: (*Server).getQueries},
 		{method: "POST", pattern: reindex, role: identity.Admin, largest: maxSmallBody, serve: (*Server).startReindex},
@@ -77,6 +82,8 @@ func routes() []route {
 		{method: "GET", pattern: "/healthz", open: true, probe: true, serve: (*Server).healthz},
 		{method: "GET", pattern: "/readyz", open: true, probe: true, serve: (*Server).readyz},
 		{method: "GET", pattern: "/metrics", role: identity.Admin, probe: true, serve: (*Server).getMetrics},
+		{method: "GET", pattern: "/console", open: true, serve: (*Server).console},
+		{method: "GET", pattern: "/console/{file}", open: true, serve: (*Server).console},
 		{method: "GET", pattern: "/openapi.json", open: true, serve: (*Server).openAPI},
 	}
 }

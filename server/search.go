@@ -57,6 +57,9 @@ func searchOf(body client.SearchRequest, p filter.Principal, now time.Time) (ret
 		Scope:     scope,
 		Explain:   body.Explain,
 	}
+	if body.Ranking != nil {
+		r.Ranking = retrieve.Ranking(*body.Ranking)
+	}
 	if r.K == 0 {
 		r.K = retrieve.DefaultK
 	}
@@ -95,6 +98,10 @@ func searchResponseOf(r retrieve.Response, explain bool) client.SearchResponse {
 		Generation: r.Generation,
 		Counts:     client.Counts{Visible: r.Visible, OutOfScope: r.OutOfScope},
 		Degraded:   append([]string{}, r.Degraded...),
+	}
+	if explain {
+		ranking := client.Ranking(r.Ranking)
+		response.Ranking = &ranking
 	}
 	for i, result := range r.Results {
 		response.Results[i] = searchResultOf(result, explain)

@@ -12,6 +12,7 @@ import (
 
 	"sluice/client"
 	"sluice/filter"
+	"sluice/retrieve"
 )
 
 var ctx = context.Background()
@@ -260,23 +261,26 @@ func TestListing(t *testing.T) {
 func TestSearch(t *testing.T) {
 	d := start(t)
 	d.collection(text("a", "x"))
-	response, err := d.as("alice").Search(ctx, "c", client.SearchRequest{Query: "q", K: 3, Strategy: "dense", Fusion: "rrf", Explain: true})
+	response, err := d.as("alice").Search(ctx, "c", client.SearchRequest{Query: "q", K: 3, Strategy: "dense", Fusion: "rrf", Explain: true, Ranking: &client.Ranking{DenseDepth: 80, LexicalWeight: 0.25}})
 	require.NoError(t, err)
 	require.Equal(t, client.SearchResponse{
 		Results: []client.SearchResult{{Document: "a", Version: 1, End: 4, Headings: []string{}, Text: "text", Score: 1,
 			Explain: &client.Explain{Legs: map[string]client.LegExplain{"dense": {Rank: 1, Score: .5}}}}},
 		Strategy: "dense", Plan: "abc", Counts: client.Counts{Visible: 1}, Degraded: []string{},
+		Ranking: &client.Ranking{DenseDepth: 80, LexicalWeight: 0.25},
 	}, response)
 	asked := d.fake.searched[0]
 	require.Equal(t, "acme", asked.Principal.Tenant)
 	require.Equal(t, 3, asked.K)
 	require.Equal(t, "rrf", asked.Fusion)
+	require.Equal(t, retrieve.Ranking{DenseDepth: 80, LexicalWeight: 0.25}, asked.Ranking)
 	require.Equal(t, "EU", asked.Scope.Region)
 	require.False(t, asked.Scope.AsOf.IsZero())
 
 	a := d.send("POST", "/v1/collections/c/search", `{"query":"q","scope":{"any_region":true,"as_of":"2026-05-06T07:08:09Z"}}`, "Authorization", bearer("alice"))
 	require.Equal(t, 200, a.status)
 	require.NotContains(t, a.body, "explain")
+	require.NotContains(t, a.body, "ranking")
 	require.Regexp(t, `^resolve;dur=1\.5, dense;dur=2, total;dur=[0-9.]+$`, a.header.Get("Server-Timing"))
 	asked = d.fake.searched[1]
 	require.Equal(t, filter.Scope{Region: "EU", AnyRegion: true, AsOf: time.Date(2026, 5, 6, 7, 8, 9, 0, time.UTC)}, asked.Scope)

@@ -65,6 +65,9 @@ func (s *Server) teiSimilarity(q *request) error {
 	if err := q.readJSON(&body); err != nil {
 		return err
 	}
+	if body.Inputs.SourceSentence == "" {
+		return badRequest("source_sentence: cannot be empty")
+	}
 	if len(body.Inputs.Sentences) == 0 {
 		return badRequest("sentences: cannot be empty")
 	}

@@ -169,6 +169,7 @@ func TestSimilarity(t *testing.T) {
 	require.Less(t, cosines[1], float32(.9999))
 	requireTimings(t, a)
 	requireInferenceError(t, d.refused("/similarity", `{"inputs":{"source_sentence":"a","sentences":[]}}`), 422, "Validation", "sentences")
+	requireInferenceError(t, d.refused("/similarity", `{"inputs":{"sentences":["a"]}}`), 422, "Validation", "source_sentence")
 	null := d.refused("/similarity", `{"inputs":{"source_sentence":"a","sentences":["b",null]}}`)
 	require.Equal(t, 422, null.status)
 	require.Contains(t, null.body, "null is no string")
@@ -370,6 +371,7 @@ func TestTokenizeAndDecode(t *testing.T) {
 	require.Contains(t, special[0], "[CLS]")
 	requireInferenceError(t, d.refused("/decode", `{}`), 422, "Validation", "ids")
 	requireInferenceError(t, d.refused("/decode", `{"ids":"a"}`), 422, "Validation", "ids")
+	requireInferenceError(t, d.refused("/decode", `{"ids":[[7,-1]]}`), 422, "Validation", "ids")
 }
 
 func TestInferenceInfo(t *testing.T) {

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"slices"
 	"unicode/utf8"
 
 	"github.com/valyala/fasthttp"
@@ -83,6 +84,9 @@ func (s *Server) teiDecode(q *request) error {
 	skip := body.SkipSpecialTokens == nil || *body.SkipSpecialTokens
 	texts := make([]string, len(body.IDs))
 	for i, ids := range body.IDs {
+		if slices.ContainsFunc(ids, func(id int32) bool { return id < 0 }) {
+			return badRequest("ids: a token id is 0 or more")
+		}
 		var err error
 		if texts[i], err = s.backend.Tokenizer().Decode(ids, skip); err != nil {
 			return badRequest("ids: %v", err)

@@ -21,6 +21,10 @@ type Environment struct {
 	Go      string `json:"go"`
 	OS      string `json:"os"`
 	Cores   int    `json:"cores"`
+
+	// Governor chooses the processor's frequency ("performance", "powersave", …);
+	// "unknown" where the machine does not say, as most virtual ones.
+	Governor string `json:"governor,omitempty"`
 }
 
 // Local describes this machine.
@@ -32,7 +36,31 @@ func Local(kernels string) Environment {
 		Go:      runtime.Version(),
 		OS:      runtime.GOOS + "/" + runtime.GOARCH,
 		Cores:   runtime.NumCPU(),
+
+		Governor: governor("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor"),
 	}
+}
+
+func governor(path string) string {
+	name, err := os.ReadFile(path)
+	if err != nil {
+		return "unknown"
+	}
+	return strings.TrimSpace(string(name))
+}
+
+// modules are the versions of what the binary was built from.
+func modules() map[string]string {
+	versions := map[string]string{}
+	if info, ok := debug.ReadBuildInfo(); ok {
+		for _, m := range info.Deps {
+			if m.Replace != nil {
+				m = m.Replace
+			}
+			versions[m.Path] = m.Version
+		}
+	}
+	return versions
 }
 
 // localGPU is the model of the first NVIDIA device, "none" without one.

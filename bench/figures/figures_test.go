@@ -62,3 +62,14 @@ func TestCommitOf(t *testing.T) {
 	require.Equal(t, "abc-modified", commitOf([]debug.BuildSetting{{Key: "vcs.modified", Value: "true"}, revision}))
 	require.Empty(t, commitOf(nil))
 }
+
+func TestMedian(t *testing.T) {
+	require.Equal(t, 2.0, MedianOf([]float64{3, 1, 2}))
+	require.Equal(t, 2.5, MedianOf([]float64{4, 1, 2, 3}))
+}
+
+func TestName(t *testing.T) {
+	require.Equal(t, "bench serve", File{Command: "sluice bench serve --null"}.Name())
+	require.Equal(t, "", File{Command: "sluice"}.Name())
+	require.Equal(t, "", File{}.Name())
+}

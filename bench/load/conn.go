@@ -17,7 +17,7 @@ const maxAnswer = 256 << 20
 // conn is one connection, with one request under way at most. It is dialled
 // when it is needed.
 type conn struct {
-	address  string
+	dial     dialer
 	timeout  time.Duration
 	socket   net.Conn    // nil: none
 	release  func() bool // ends ctx's hold on it
@@ -25,8 +25,8 @@ type conn struct {
 	response fasthttp.Response
 }
 
-func newConn(address string, timeout time.Duration) *conn {
-	return &conn{address: address, timeout: timeout, reader: bufio.NewReaderSize(nil, 16<<10)}
+func newConn(dial dialer, timeout time.Duration) *conn {
+	return &conn{dial: dial, timeout: timeout, reader: bufio.NewReaderSize(nil, 16<<10)}
 }
 
 // do sends a request and reads the whole answer. A connection that failed is
@@ -60,8 +60,7 @@ func (c *conn) open(ctx context.Context) error {
 	if c.socket != nil {
 		return nil
 	}
-	dialer := net.Dialer{Timeout: c.timeout}
-	socket, err := dialer.DialContext(ctx, "tcp", c.address)
+	socket, err := c.dial(ctx)
 	if err != nil {
 		return err
 	}

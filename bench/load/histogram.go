@@ -1,6 +1,7 @@
 package load
 
 import (
+	"fmt"
 	"time"
 
 	"github.com/HdrHistogram/hdrhistogram-go"
@@ -36,5 +37,27 @@ func (h Histogram) Quantile(q float64) time.Duration {
 	return time.Duration(h.counts.ValueAtPercentile(100 * q))
 }
 
+// Mean is that of all durations.
+func (h Histogram) Mean() time.Duration { return time.Duration(h.counts.Mean()) }
+
 // Max is the longest.
 func (h Histogram) Max() time.Duration { return time.Duration(h.counts.Max()) }
+
+// String is the histogram in HdrHistogram's V2 compressed encoding, in base64:
+// nanoseconds.
+func (h Histogram) String() string {
+	data, err := h.counts.Encode(hdrhistogram.V2CompressedEncodingCookieBase)
+	if err != nil {
+		panic(err) // it writes to memory
+	}
+	return string(data)
+}
+
+// ParseHistogram reads what String wrote.
+func ParseHistogram(text string) (Histogram, error) {
+	counts, err := hdrhistogram.Decode([]byte(text))
+	if err != nil {
+		return Histogram{}, fmt.Errorf("a histogram: %w", err)
+	}
+	return Histogram{counts}, nil
+}

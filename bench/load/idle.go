@@ -17,7 +17,7 @@ func OpenIdle(ctx context.Context, o Options, n int) (idle Idle, err error) {
 		return nil, err
 	}
 	for i := range n {
-		c := newConn(o.Address, o.Timeout)
+		c := newConn(o.dial, o.Timeout)
 		idle = append(idle, c)
 		if err := c.do(ctx, o.Requests[i%len(o.Requests)]); err != nil {
 			return nil, errors.Join(fmt.Errorf("connection %d of %d: %w", i+1, n, err), idle.Close())

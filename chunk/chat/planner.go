@@ -10,15 +10,17 @@ import (
 	"io"
 	"net/http"
 	"strings"
+	"time"
 
 	"sluice/chunk"
 	"sluice/document"
 )
 
 const (
-	attempts   = 3       // that are made for a section
-	maxAnswer  = 1 << 20 // bytes of an answer
-	maxExcerpt = 400     // bytes of an element that the model is shown
+	attempts   = 3               // that are made for a section
+	patience   = 2 * time.Minute // with an attempt
+	maxAnswer  = 1 << 20         // bytes of an answer
+	maxExcerpt = 400             // bytes of an element that the model is shown
 )
 
 // Planner asks a chat model to group the elements of a section. The answer is
@@ -34,7 +36,7 @@ const instructions = `Group the elements of a document into chunks for retrieval
 	`Keep an element that leads to the next one with it. Use every id except those of headings exactly once; headings may be repeated or left out. ` +
 	`Do not group elements that are far apart. Answer with JSON alone: {"chunks": [["h1", "p1"], ["p2", "t1"]]}.`
 
-// Plan asks up to three times: what is no plan of the section is said to the
+// Plan asks up to three times, and waits two minutes for each answer at most: what is no plan of the section is said to the
 // model with the next question. A status that asking again cannot mend ends it.
 func (p Planner) Plan(ctx context.Context, s chunk.Section) ([][]string, error) {
 	messages := []message{{"system", instructions}, {"user", describe(s)}}
@@ -102,6 +104,8 @@ type statusError int
 func (s statusError) Error() string { return fmt.Sprintf("status %d", int(s)) }
 
 func (p Planner) ask(ctx context.Context, messages []message) (string, error) {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
 	body, err := json.Marshal(map[string]any{
 		"model": p.Model, "temperature": 0, "messages": messages, "response_format": map[string]string{"type": "json_object"},
 	})

@@ -1,10 +1,14 @@
 package chat
 
 import (
+	"context"
 	"encoding/json"
 	"net/http"
 	"net/http/httptest"
+	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -74,6 +78,7 @@ func TestWrongPlansAreAskedForAgain(t *testing.T) {
 	p, asked := script(t, `no JSON`)
 	_, err := chunk.Planned(t.Context(), doc, p)
 	require.ErrorIs(t, err, chunk.ErrPlan)
+	require.ErrorIs(t, err, chunk.ErrPlanner)
 	require.Len(t, *asked, attempts)
 	p, asked = script(t, 401)
 	_, err = chunk.Planned(t.Context(), doc, p)
@@ -88,4 +93,42 @@ func TestMissingIDsAreAChunk(t *testing.T) {
 	chunks, err := chunk.Planned(t.Context(), doc, p)
 	require.NoError(t, err)
 	require.Equal(t, []string{"A\none", "A\ntwo", "A > B\nthree", "A > B\nk: 1; v: 2."}, texts(doc, chunks))
+}
+
+// hung is a server that takes requests and never answers.
+type hung struct{ asked int }
+
+func (h *hung) RoundTrip(r *http.Request) (*http.Response, error) {
+	h.asked++
+	<-r.Context().Done()
+	return nil, r.Context().Err()
+}
+
+// TestNoAnswerIsNotWaitedForForEver: the planner's own patience is its failure,
+// the end of the caller's is the caller's.
+func TestNoAnswerIsNotWaitedForForEver(t *testing.T) {
+	doc := parsed(t)
+	synctest.Test(t, func(t *testing.T) {
+		h := &hung{}
+		p := Planner{URL: "http://planner.test/v1", Model: "m", Client: &http.Client{Transport: h}}
+		began := time.Now()
+		_, err := chunk.Planned(t.Context(), doc, p)
+		require.ErrorIs(t, err, chunk.ErrPlanner)
+		require.Equal(t, attempts*patience, time.Since(began))
+		require.Equal(t, attempts, h.asked)
+
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		_, err = chunk.Planned(ctx, doc, p)
+		require.ErrorIs(t, err, context.DeadlineExceeded)
+		require.NotErrorIs(t, err, chunk.ErrPlanner)
+	})
+}
+
+// TestLongAnswersAreNotRead: not beyond a mebibyte.
+func TestLongAnswersAreNotRead(t *testing.T) {
+	p, asked := script(t, `{"chunks":[`+strings.Repeat(" ", maxAnswer)+`["p1"],["p2"],["p3"],["t1"]]}`)
+	_, err := chunk.Planned(t.Context(), parsed(t), p)
+	require.ErrorIs(t, err, chunk.ErrPlanner)
+	require.Len(t, *asked, attempts)
 }

@@ -1,8 +1,10 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"slices"
 
 	"sluice/filter"
 	"sluice/gpu"
@@ -16,6 +18,7 @@ import (
 
 // backend is what the server serves: the two ways through the house.
 type backend struct {
+	store      store.Store
 	engine     *retrieve.Engine
 	writer     *ingest.Writer
 	reindexer  *ingest.Reindexer
@@ -34,6 +37,17 @@ func (b *backend) CreateCollection(ctx context.Context, p filter.Principal, name
 
 func (b *backend) Collection(ctx context.Context, p filter.Principal, name string) (store.Collection, error) {
 	return b.writer.Collection(ctx, p.Tenant, name)
+}
+
+func (b *backend) Collections(ctx context.Context, tenant string) ([]store.Collection, error) {
+	all, err := b.store.Collections(ctx)
+	all = slices.DeleteFunc(all, func(c store.Collection) bool { return c.Tenant != tenant })
+	slices.SortFunc(all, func(a, b store.Collection) int { return cmp.Compare(a.Name, b.Name) })
+	return all, err
+}
+
+func (b *backend) Policies(ctx context.Context) (store.PolicySource, error) {
+	return b.store.Policies(ctx)
 }
 
 func (b *backend) Write(ctx context.Context, p filter.Principal, collection string, d ingest.Document) (ingest.Outcome, error) {

@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"time"
 
+	"github.com/alecthomas/kong"
+
 	"sluice/bench"
 	"sluice/bench/figures"
 	"sluice/model/hub"
@@ -17,22 +19,13 @@ type benchCommand struct {
 	Lexical benchLexicalCommand `cmd:"" help:"BM25 over passages with one thread, unfiltered and filtered; with --peers beside other engines, turn by turn."`
 	Search  benchSearchCommand  `cmd:"" help:"Nearest neighbours under filters with one thread: recall, queries a second, build time, memory; with --peers beside other indexes, turn by turn."`
 	Hybrid  benchHybridCommand  `cmd:"" help:"Hybrid search through HTTP among many passages at a rate: latency alone, beside a writer, and what revocations take beside it."`
+	Ingest  benchIngestCommand  `cmd:"" help:"Documents a second that a daemon takes in bulk, with and without their embeddings, and what acknowledgements take."`
+	Filter  benchFilterCommand  `cmd:"" help:"Who may read what: a principal's Set cold, warm and after a change, a revocation, a recheck, set algebra."`
 	Serve   benchServeCommand   `cmd:"" help:"A daemon under load, in closed loops and in an open one: latency, throughput, CPU time, memory; with --peers beside other servers, turn by turn."`
 	Reindex benchReindexCommand `cmd:"" help:"Updates and reindexes of a daemon: time against a build from scratch, chunks embedded, and searches that fail or mix generations meanwhile."`
-}
-
-// report is where figures go.
-type report struct {
-	JSON string `name:"json" type:"path" help:"File for the figures."`
-}
-
-// write writes the figures, where they are wanted, unless measuring failed.
-func (r report) write(file figures.File, err error) error {
-	if err != nil || r.JSON == "" {
-		return err
-	}
-	file.Command = commandLine()
-	return file.Write(r.JSON)
+	Compare benchCompareCommand `cmd:"" help:"Two runs, or two folders of runs, figure by figure: which differ by more than their rounds do."`
+	Report  benchReportCommand  `cmd:"" help:"A page of runs, in one HTML file: latency against load, distributions, time series, all figures."`
+	Daemon  benchDaemonCommand  `cmd:"" hidden:""`
 }
 
 // beside are the peers that run in the same turns.
@@ -57,26 +50,26 @@ func benchCache() (string, error) {
 
 type benchLexicalCommand struct {
 	beside
-	report
+	output
 	Data     string `arg:"" type:"existingdir" help:"Directory with texts (.md, .txt, .tar.xz) to make passages of."`
 	Passages int    `default:"300000" help:"How many passages."`
 	Queries  int    `default:"300" help:"Queries of one turn."`
 	Rounds   int    `default:"5" help:"Turns of each contestant at each filter."`
 }
 
-func (c benchLexicalCommand) Run(ctx context.Context) error {
+func (c benchLexicalCommand) Run(ctx context.Context, k *kong.Context) error {
 	cache, err := benchCache()
 	if err != nil {
 		return err
 	}
 	options := bench.LexicalOptions{Data: c.Data, Cache: cache, Passages: c.Passages, Queries: c.Queries, Rounds: c.Rounds, Log: os.Stdout}
 	options.Peers = c.script("lexical.py")
-	return c.write(bench.Lexical(ctx, options))
+	return c.here(ctx, k, func(ctx context.Context) (figures.File, error) { return bench.Lexical(ctx, options) })
 }
 
 type benchSearchCommand struct {
 	beside
-	report
+	output
 	Data    string   `arg:"" type:"existingdir" help:"Directory with texts (.md, .txt, .tar.xz) whose sentences are embedded."`
 	Model   string   `default:"all-minilm-l6-v2" help:"A name that 'sluice model pull' knows, or a directory."`
 	Rows    int      `default:"300000" help:"How many vectors: sentences, and noisy copies of them when there are not enough."`
@@ -87,7 +80,7 @@ type benchSearchCommand struct {
 	Milvus  string   `default:"127.0.0.1:19530" help:"With --index milvus: the server."`
 }
 
-func (c benchSearchCommand) Run(ctx context.Context) error {
+func (c benchSearchCommand) Run(ctx context.Context, k *kong.Context) error {
 	dir, err := modelDir(ctx, c.Model)
 	if err != nil {
 		return err
@@ -101,15 +94,28 @@ func (c benchSearchCommand) Run(ctx context.Context) error {
 		Queries: c.Queries, Rounds: c.Rounds, Log: os.Stdout,
 	}
 	if c.Index == "milvus" {
-		return c.write(bench.Milvus(ctx, bench.MilvusOptions{Address: c.Milvus, Vectors: options.Vectors, Queries: c.Queries, Log: os.Stdout}))
+		options := bench.MilvusOptions{Address: c.Milvus, Vectors: options.Vectors, Queries: c.Queries, Log: os.Stdout}
+		return c.here(ctx, k, func(ctx context.Context) (figures.File, error) { return bench.Milvus(ctx, options) })
 	}
 	options.Peers = c.script("search.py", c.Engines...)
-	return c.write(bench.Search(ctx, options))
+	return c.here(ctx, k, func(ctx context.Context) (figures.File, error) { return bench.Search(ctx, options) })
+}
+
+type benchFilterCommand struct {
+	output
+	Documents int `default:"100000" help:"How many documents."`
+	Classes   int `default:"10000" help:"Of access, over the documents in turn; Cedar decides about each."`
+	Rounds    int `default:"5" help:"Turns of each operation."`
+}
+
+func (c benchFilterCommand) Run(ctx context.Context, k *kong.Context) error {
+	options := bench.FilterOptions{Documents: c.Documents, Classes: c.Classes, Rounds: c.Rounds, Log: os.Stdout}
+	return c.here(ctx, k, func(ctx context.Context) (figures.File, error) { return bench.Filter(ctx, options) })
 }
 
 type benchEmbedCommand struct {
 	beside
-	report
+	output
 	Model   string        `default:"all-minilm-l6-v2" help:"A name that 'sluice model pull' knows, or a directory."`
 	Threads int           `help:"Threads of every contestant. Default: all cores."`
 	Rounds  int           `default:"7" help:"Turns of each contestant at each shape."`
@@ -117,7 +123,7 @@ type benchEmbedCommand struct {
 	Goldens string        `type:"existingdir" help:"Directory with texts.jsonl and embeddings_256.f32le: cosines to published vectors."`
 }
 
-func (c benchEmbedCommand) Run(ctx context.Context) error {
+func (c benchEmbedCommand) Run(ctx context.Context, k *kong.Context) error {
 	dir, err := modelDir(ctx, c.Model)
 	if err != nil {
 		return err
@@ -126,24 +132,24 @@ func (c benchEmbedCommand) Run(ctx context.Context) error {
 		Model: dir, Threads: c.Threads, Rounds: c.Rounds, Turn: c.Turn, Goldens: c.Goldens, Log: os.Stdout,
 	}
 	options.Peers = c.script("embed.py")
-	return c.write(bench.Embed(ctx, options))
+	return c.here(ctx, k, func(ctx context.Context) (figures.File, error) { return bench.Embed(ctx, options) })
 }
 
 type benchRerankCommand struct {
 	beside
-	report
+	output
 	Model   string        `default:"all-minilm-l6-v2" help:"A cross-encoder's directory; an encoder is given a random head, which is as fast."`
 	Threads int           `help:"Threads of every contestant but late interaction, which has one. Default: all cores."`
 	Rounds  int           `default:"5" help:"Turns of each contestant."`
 	Turn    time.Duration `default:"500ms" help:"Length of one turn."`
 }
 
-func (c benchRerankCommand) Run(ctx context.Context) error {
+func (c benchRerankCommand) Run(ctx context.Context, k *kong.Context) error {
 	dir, err := modelDir(ctx, c.Model)
 	if err != nil {
 		return err
 	}
 	options := bench.RerankOptions{Model: dir, Threads: c.Threads, Rounds: c.Rounds, Turn: c.Turn, Log: os.Stdout}
 	options.Peers = c.script("embed.py")
-	return c.write(bench.Rerank(ctx, options))
+	return c.here(ctx, k, func(ctx context.Context) (figures.File, error) { return bench.Rerank(ctx, options) })
 }

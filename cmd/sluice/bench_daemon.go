@@ -23,10 +23,21 @@ import (
 // directory, tokens signed with a secret made for the occasion.
 type benchDaemon struct {
 	url     string
+	admin   string // host:port
 	secret  signer
 	dir     string
 	command *exec.Cmd
 	ended   chan struct{}
+}
+
+// benchDaemonCommand is that process: 'sluice serve' that can profile itself.
+type benchDaemonCommand struct {
+	profile
+	Config string `arg:"" type:"existingfile"`
+}
+
+func (c benchDaemonCommand) Run(ctx context.Context, flags *settingFlags) error {
+	return c.run(func() error { return (&serveCommand{Config: c.Config}).Run(ctx, flags) })
 }
 
 // benchSettings are what is not as by default.
@@ -35,7 +46,8 @@ type benchSettings struct {
 	policies         string
 	attributes       map[string]string
 	model, precision string
-	connections      int // at least
+	connections      int     // at least
+	profile          profile // of the daemon
 }
 
 // startBenchDaemon returns when the daemon is ready.
@@ -60,6 +72,9 @@ func (d *benchDaemon) start(ctx context.Context, c benchSettings) error {
 		return err
 	}
 	d.url = "http://" + address
+	if d.admin, err = freeAddress(); err != nil {
+		return err
+	}
 	if err := d.configure(address, c); err != nil {
 		return err
 	}
@@ -72,7 +87,7 @@ func (d *benchDaemon) start(ctx context.Context, c benchSettings) error {
 		return err
 	}
 	defer log.Close()
-	d.command = exec.CommandContext(ctx, self, "serve", "--config", d.path("sluice.yaml"))
+	d.command = exec.CommandContext(ctx, self, append([]string{"bench", "daemon", d.path("sluice.yaml")}, c.profile.args()...)...)
 	d.command.Stderr = log
 	d.command.Cancel = func() error { return d.command.Process.Signal(syscall.SIGTERM) }
 	if err := d.command.Start(); err != nil {
@@ -101,7 +116,7 @@ func (d *benchDaemon) configure(address string, c benchSettings) error {
 		return err
 	}
 	settings, err := yaml.Marshal(map[string]any{
-		"listen": address, "admin_listen": "off", "data": cmp.Or(c.data, d.path("data")), "policies": c.policies,
+		"listen": address, "admin_listen": d.admin, "data": cmp.Or(c.data, d.path("data")), "policies": c.policies,
 		"model": c.model, "precision": c.precision, "limits": map[string]any{"connections": max(c.connections, 4096)},
 		"auth": map[string]any{"jwt": map[string]any{
 			"issuer": evalIssuer, "audience": evalAudience,

@@ -6,17 +6,20 @@ import (
 	"path/filepath"
 	"time"
 
+	"github.com/alecthomas/kong"
+
 	"sluice/bench"
+	"sluice/bench/figures"
 	"sluice/eval"
 )
 
 const benchTenant = "bench"
 
 type benchHybridCommand struct {
-	report
+	output
 	Data      string        `arg:"" type:"existingdir" help:"Directory with texts (.md, .txt, .tar.xz) to make passages of."`
 	Passages  int           `default:"300000" help:"How many passages, each a document. The first run embeds them, which takes many minutes; later ones take up its data."`
-	Filter    string        `default:"10" enum:"0.1,1,10,50,100" help:"Percent of the documents that whoever searches may read."`
+	Filter    []string      `default:"10" enum:"0.1,1,10,50,100" help:"Percent of the documents that who searches may read; of several, the searches are by readers of each in turn."`
 	Rate      float64       `default:"50" help:"Searches a second."`
 	Strategy  string        `default:"hybrid" enum:"sparse,dense,hybrid,hybrid-late" help:"Of the searches."`
 	Rounds    int           `default:"5" help:"Turns of each load."`
@@ -25,19 +28,20 @@ type benchHybridCommand struct {
 	Precision string        `default:"auto" enum:"auto,f32,bf16,int8" help:"Arithmetic of the model."`
 }
 
-func (c benchHybridCommand) Run(ctx context.Context) error {
+func (c benchHybridCommand) Run(ctx context.Context, k *kong.Context) error {
 	cache, err := benchCache()
 	if err != nil {
 		return err
 	}
-	return c.write(bench.Hybrid(ctx, bench.HybridOptions{
-		Data: c.Data, Cache: cache, Name: filepath.Base(c.Model) + "-" + c.Precision, Passages: c.Passages, Filter: c.Filter,
-		Rate: c.Rate, Strategy: c.Strategy, Rounds: c.Rounds, Turn: c.Turn, Log: os.Stdout, Start: c.start,
-	}))
+	options := bench.HybridOptions{
+		Data: c.Data, Cache: cache, Name: filepath.Base(c.Model) + "-" + c.Precision, Passages: c.Passages, Filters: c.Filter,
+		Rate: c.Rate, Strategy: c.Strategy, Rounds: c.Rounds, Turn: c.Turn, Log: os.Stdout, Watch: watchLoad(), Start: c.start,
+	}
+	return c.write(ctx, k, func(ctx context.Context) (figures.File, error) { return bench.Hybrid(ctx, options) })
 }
 
 func (c benchHybridCommand) start(ctx context.Context, dir string) (bench.Daemon, error) {
-	d, err := startBenchDaemon(ctx, benchSettings{data: dir, model: c.Model, precision: c.Precision})
+	d, err := startBenchDaemon(ctx, benchSettings{data: dir, model: c.Model, precision: c.Precision, profile: c.profile})
 	if err != nil {
 		return bench.Daemon{}, err
 	}

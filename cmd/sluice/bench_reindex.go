@@ -6,6 +6,8 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/alecthomas/kong"
+
 	"sluice/bench"
 	"sluice/bench/figures"
 	"sluice/client"
@@ -13,22 +15,17 @@ import (
 )
 
 type benchReindexCommand struct {
+	output
 	Data      string  `arg:"" type:"existingdir" help:"Directory with two snapshots of the Kubernetes Enhancement Proposals, keps-2026-01-01.tar.xz and keps-2026-07-25.tar.xz."`
 	Documents int     `help:"Take so many of them only."`
 	Cycles    int     `default:"100" help:"Builds, switches, rollbacks and drops under load."`
 	Switched  int     `default:"30" help:"Documents of the collection that is switched."`
 	Rate      float64 `default:"50" help:"Searches a second meanwhile."`
 	Precision string  `default:"auto" enum:"auto,f32,bf16,int8" help:"Arithmetic of the model."`
-	JSON      string  `name:"json" type:"path" help:"File for the figures."`
 }
 
-func (c benchReindexCommand) Run(ctx context.Context) error {
-	file, err := c.measure(ctx)
-	if err != nil || c.JSON == "" {
-		return err
-	}
-	file.Command = commandLine()
-	return file.Write(c.JSON)
+func (c benchReindexCommand) Run(ctx context.Context, k *kong.Context) error {
+	return c.here(ctx, k, c.measure)
 }
 
 // measure starts a daemon of its own, in this process.

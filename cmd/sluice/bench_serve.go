@@ -5,11 +5,14 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"runtime"
 	"strings"
 	"time"
+
+	"github.com/alecthomas/kong"
 
 	"sluice/bench"
 	"sluice/bench/figures"
@@ -24,19 +27,23 @@ const (
 )
 
 type benchServeCommand struct {
-	report
+	output
 	Self        bool          `xor:"who" required:"" help:"Start a daemon of its own with default settings, and ingest the data set."`
 	Server      string        `xor:"who" required:"" help:"Address of a running daemon that has the data set (see 'sluice eval run --ingest')."`
 	Null        bool          `xor:"who" required:"" help:"Measure the load generator itself, against a server that does nothing."`
 	Secret      string        `type:"existingfile" help:"With --server: the HS256 secret the daemon trusts for issuer sluice-eval, audience sluice, key id eval."`
 	PID         int           `name:"pid" help:"With --server: the daemon's process on this machine, for its CPU time and memory."`
-	Dataset     string        `type:"existingdir" default:"eval/testdata/grounded-access" help:"Its questions are searched for, each as its principal; its documents' words are embedded."`
+	Dataset     string        `type:"path" default:"eval/testdata/grounded-access" help:"Its questions are searched for, each as its principal; its documents' words are embedded."`
 	Model       string        `default:"all-minilm-l6-v2" help:"The model that the daemon serves: a name that 'sluice model pull' knows, or a directory."`
 	Precision   string        `default:"auto" enum:"auto,f32,bf16,int8" help:"Arithmetic of the model."`
 	Words       int           `default:"24" help:"Words of a text to embed."`
 	Each        int           `default:"1" help:"Texts of a request."`
 	Encoding    string        `default:"base64" enum:"float,base64" help:"Form of the vectors in the answers."`
 	Connections []int         `default:"1,8,64" help:"Of the closed loops; the last should saturate the daemon."`
+	Ramp        bool          `help:"Also rates from a tenth of what saturates the daemon to more than that, up to the knee and beyond."`
+	Skew        float64       `help:"Search as principals drawn by Zipf's law with this exponent (1: as words of a language), any question as any of them. Default: each question as its own principal."`
+	QueryWords  []int         `help:"Search for so many consecutive words of the documents, each length as often, for example 3,10,40. Default: the questions as they are."`
+	Replay      string        `type:"existingfile" help:"Only send the searches of this file, at their times: one a line, {\"time\":…,\"principal\":…,\"collection\":…,\"query\":…,\"k\":…}; docs/benchmarks.md has the format."`
 	Idle        int           `help:"Open so many idle connections first, and see what they cost."`
 	Rounds      int           `default:"5" help:"Turns of each server at each load."`
 	Turn        time.Duration `default:"2s" help:"Length of one turn."`
@@ -45,16 +52,15 @@ type benchServeCommand struct {
 	Python      string        `default:".peers/serve/bin/python" help:"With --peers: the Python that has bench/peers/serve-requirements.txt."`
 }
 
-func (c benchServeCommand) Run(ctx context.Context) error {
-	measure := c.measure
+func (c benchServeCommand) Run(ctx context.Context, k *kong.Context) error {
 	if c.Null {
-		measure = c.null
+		return c.here(ctx, k, c.null)
 	}
-	return c.write(measure(ctx))
+	return c.write(ctx, k, c.measure)
 }
 
 func (c benchServeCommand) null(ctx context.Context) (figures.File, error) {
-	return bench.Null(ctx, bench.NullOptions{Connections: c.Connections, Turn: c.Turn, Rounds: c.Rounds, Log: os.Stdout})
+	return bench.Null(ctx, bench.NullOptions{Connections: c.Connections, Turn: c.Turn, Rounds: c.Rounds, Log: os.Stdout, Watch: watchLoad()})
 }
 
 func (c benchServeCommand) measure(ctx context.Context) (file figures.File, err error) {
@@ -71,6 +77,9 @@ func (c benchServeCommand) measure(ctx context.Context) (file figures.File, err 
 		if err := d.ingest(ctx, dataset); err != nil {
 			return file, err
 		}
+	}
+	if c.Replay != "" {
+		return c.replay(ctx, d, dataset)
 	}
 	o, end, err := c.options(ctx, d, dataset)
 	if err != nil {
@@ -102,23 +111,27 @@ type target struct {
 	url    string
 	secret signer
 	pid    int
+	admin  string // host:port; "": not known
 }
 
 func (c benchServeCommand) daemon(ctx context.Context, dataset *eval.Dataset) (target, func() error, error) {
 	if c.Self {
 		d, err := startBenchDaemon(ctx, benchSettings{
-			policies: dataset.Policies, attributes: attributeNames(dataset), model: c.Model, precision: c.Precision, connections: c.Idle,
+			policies: dataset.Policies, attributes: attributeNames(dataset), model: c.Model, precision: c.Precision, connections: c.Idle, profile: c.profile,
 		})
 		if err != nil {
 			return target{}, nil, err
 		}
-		return target{d.url, d.secret, d.command.Process.Pid}, d.stop, nil
+		return target{d.url, d.secret, d.command.Process.Pid, d.admin}, d.stop, nil
+	}
+	if len(c.files()) > 0 {
+		return target{}, nil, errors.New("--server: a daemon that runs is profiled by its admin listener, at /debug/pprof")
 	}
 	if c.Secret == "" {
 		return target{}, nil, errors.New("--server needs --secret: the load asks as many principals")
 	}
 	secret, err := os.ReadFile(c.Secret)
-	return target{strings.TrimSuffix(c.Server, "/"), secret, c.PID}, func() error { return nil }, err
+	return target{strings.TrimSuffix(c.Server, "/"), secret, c.PID, ""}, func() error { return nil }, err
 }
 
 func (t target) ingest(ctx context.Context, dataset *eval.Dataset) error {
@@ -155,7 +168,7 @@ func (c benchServeCommand) options(ctx context.Context, t target, dataset *eval.
 	}
 	o = bench.ServeOptions{
 		Model: dir, Precision: cpu.Precision(c.Precision), BatchTokens: batchTokens, Each: c.Each, Texts: excerpts(dataset, c.Words),
-		Connections: c.Connections, Rounds: c.Rounds, Turn: c.Turn, Log: os.Stdout,
+		Connections: c.Connections, Ramp: c.Ramp, Rounds: c.Rounds, Turn: c.Turn, Log: os.Stdout,
 	}
 	if o.Ours, err = c.embedding(ctx, t, dataset, o.Texts, filepath.Base(dir)); err != nil {
 		return o, nil, err
@@ -182,7 +195,9 @@ func (c benchServeCommand) embedding(ctx context.Context, t target, dataset *eva
 	if err != nil {
 		return bench.Service{}, err
 	}
-	return bench.NewService("sluice", t.url+"/v1/embeddings", t.pid, c.calls(token, model, texts))
+	s, err := bench.NewService("sluice", t.url+"/v1/embeddings", t.pid, c.calls(token, model, texts))
+	s.Admin, s.Watch = t.admin, watchLoad()
+	return s, err
 }
 
 // calls are embedding requests of the texts in turn.
@@ -196,6 +211,22 @@ func (c benchServeCommand) calls(token, model string, texts []string) (calls []b
 }
 
 func (c benchServeCommand) searching(ctx context.Context, t target, dataset *eval.Dataset) (*bench.Service, error) {
+	tokens, err := t.tokens(ctx, dataset)
+	if err != nil {
+		return nil, err
+	}
+	var calls []bench.Call
+	for _, one := range c.mix(dataset) {
+		calls = append(calls, bench.Call{Token: tokens[one.principal], Body: client.SearchRequest{Query: one.query, K: benchResults}})
+	}
+	s, err := bench.NewService("sluice", t.url+searchPath(dataset.Name), t.pid, calls)
+	s.Admin, s.Watch = t.admin, watchLoad()
+	return &s, err
+}
+
+func searchPath(collection string) string { return "/v1/collections/" + collection + "/search" }
+
+func (t target) tokens(ctx context.Context, dataset *eval.Dataset) (map[string]string, error) {
 	tokens := map[string]string{}
 	for _, p := range dataset.Principals {
 		token, err := t.secret.token(ctx, p)
@@ -204,12 +235,42 @@ func (c benchServeCommand) searching(ctx context.Context, t target, dataset *eva
 		}
 		tokens[p.Name] = token
 	}
-	var calls []bench.Call
+	return tokens, nil
+}
+
+// asked is one search of a mix.
+type asked struct{ principal, query string }
+
+const mixSearches = 4096 // searches of a mix that is drawn
+
+// mix is the data set's questions, each by its principal, or what was asked for.
+func (c benchServeCommand) mix(dataset *eval.Dataset) (all []asked) {
 	for _, one := range dataset.Cases {
-		calls = append(calls, bench.Call{Token: tokens[one.Principal], Body: client.SearchRequest{Query: one.Query, K: benchResults}})
+		all = append(all, asked{one.Principal, one.Query})
 	}
-	s, err := bench.NewService("sluice", t.url+"/v1/collections/"+dataset.Name+"/search", t.pid, calls)
-	return &s, err
+	if c.Skew == 0 && len(c.QueryWords) == 0 {
+		return all
+	}
+	random := rand.New(rand.NewPCG(1, 2))
+	principal := bench.Zipf(len(dataset.Principals), c.Skew, random)
+	var text strings.Builder
+	for _, d := range dataset.Documents {
+		text.WriteString(d.Text + "\n")
+	}
+	drawn := make([]asked, mixSearches)
+	for i := range drawn {
+		drawn[i] = all[random.IntN(len(all))]
+		if c.Skew > 0 {
+			drawn[i].principal = dataset.Principals[principal()].Name
+		}
+	}
+	if len(c.QueryWords) > 0 {
+		words := bench.Words(text.String(), c.QueryWords, random)
+		for i := range drawn {
+			drawn[i].query = words()
+		}
+	}
+	return drawn
 }
 
 func (c benchServeCommand) peers(ctx context.Context, dir string, texts []string) (services []bench.Service, end func() error, err error) {
@@ -226,6 +287,7 @@ func (c benchServeCommand) peers(ctx context.Context, dir string, texts []string
 		if err != nil {
 			return nil, nil, errors.Join(err, closer.Close())
 		}
+		service.Watch = watchLoad()
 		services = append(services, service)
 	}
 	return services, closer.Close, nil

@@ -63,7 +63,7 @@ func checkStore(ctx context.Context, data string, report func(string)) (epoch ui
 			err = fmt.Errorf("checking %s: %w", storeDir(data), err)
 		}
 	}()
-	st, err := pebble.Open(storeDir(data), pebble.Options{ReadOnly: true})
+	st, err := openStored(data, pebble.Options{ReadOnly: true})
 	if err != nil {
 		return 0, err
 	}

@@ -148,3 +148,18 @@ func TestADamagedIndexIsBuiltAgain(t *testing.T) {
 	require.Equal(t, before, answers(), "all of it removed")
 	h.check()
 }
+
+// What reads an embedded store says of the data directory of a daemon on a
+// database what to do instead, and leaves it as it is.
+func TestStoreElsewhere(t *testing.T) {
+	data := t.TempDir()
+	require.NoError(t, os.MkdirAll(filepath.Join(data, "index", "7f0c"), 0o700))
+	for _, args := range [][]string{{"check", data}, {"dump", data}, {"snapshot", data, "monday"}} {
+		r := sluice(t, args...)
+		require.NotZero(t, r.code, args)
+		require.Contains(t, r.err, "pg_dump", args)
+	}
+	entries, err := os.ReadDir(data)
+	require.NoError(t, err)
+	require.Len(t, entries, 1)
+}

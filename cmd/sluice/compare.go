@@ -23,7 +23,7 @@ import (
 // compareIndexes compares the indexes that are there with the store. What cannot
 // be read is left out: the checks before have reported it.
 func compareIndexes(ctx context.Context, data string, report func(string)) (err error) {
-	st, err := pebble.Open(storeDir(data), pebble.Options{ReadOnly: true})
+	st, err := openStored(data, pebble.Options{ReadOnly: true})
 	if err != nil {
 		return err
 	}

@@ -356,6 +356,7 @@ func (d *daemon) openServer(ctx context.Context) error {
 	}
 	d.server = server.New(server.Options{
 		Backend: &backend{
+			store:      d.store,
 			engine:     d.engine,
 			writer:     d.writer,
 			reindexer:  d.reindexer,
@@ -403,7 +404,11 @@ func (d *daemon) openReindexer(ctx context.Context) (err error) {
 		return err
 	}
 	d.engine = d.newEngine()
-	if d.reindexer, err = ingest.NewReindexer(ctx, d.writer, generations{d.serving, d.engine}, d.log); err != nil {
+	var options []ingest.ReindexOption
+	if d.config.Store != "" {
+		options = append(options, ingest.Shared(d.config.StoreStaleness+d.config.Limits.RequestTimeout))
+	}
+	if d.reindexer, err = ingest.NewReindexer(ctx, d.writer, generations{d.serving, d.engine}, d.log, options...); err != nil {
 		return err
 	}
 	server.RegisterReindexes(d.registry, d.reindexer.Totals)

@@ -163,7 +163,7 @@ func (t tour) ingest(ctx context.Context, tenant string) error {
 }
 
 const tryLines = `
-Serving on %[1]s; Ctrl-C stops. Try:
+Serving on %[1]s; Ctrl-C stops. In a browser: %[1]s/console. Or try:
 
   curl -s %[1]s/v1/collections/%[5]s/search -H 'X-Sluice-Principal: %[2]s' --json '{"query": "%[3]s", "k": 3}'
   curl -s %[1]s/v1/collections/%[5]s/search -H 'X-Sluice-Principal: %[4]s' --json '{"query": "%[3]s", "k": 3}'

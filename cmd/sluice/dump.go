@@ -29,7 +29,7 @@ type dumpCommand struct {
 
 // Run writes what 'sluice ingest' takes again.
 func (c dumpCommand) Run(ctx context.Context) (err error) {
-	st, err := pebble.Open(storeDir(c.Data), pebble.Options{ReadOnly: true})
+	st, err := openStored(c.Data, pebble.Options{ReadOnly: true})
 	if errors.Is(err, store.ErrLocked) {
 		return fmt.Errorf("%w; of a daemon that runs, make a snapshot and dump that", err)
 	}

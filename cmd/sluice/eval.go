@@ -15,37 +15,57 @@ import (
 )
 
 type evalCommand struct {
-	Run evalRunCommand `cmd:"" help:"Ask every question of a data set as its principal. Exit status 2: a leak; 3: a scope failure; 4: a degraded response."`
+	Run evalRunCommand `cmd:"" help:"Ask every question of a data set as its principal. Exit status 2: a leak; 3: a scope failure; 4: a degraded response; 5: chunkers mixed."`
+
+	Validate evalValidateCommand `cmd:"" help:"Check the labels of a data set, and how far its questions are in other words than their answers."`
+	Compare  evalCompareCommand  `cmd:"" help:"Compare two runs, or the strategies of one, case by case."`
+	Sweep    evalSweepCommand    `cmd:"" help:"Choose depths and weights on the dev split of data sets, and run what was chosen once on their test split."`
+	Failures evalFailuresCommand `cmd:"" help:"Say of everything that is not found where it was lost."`
 }
 
-type evalRunCommand struct {
-	Dataset    string   `arg:"" help:"Directory of the data set: grounded-access, rag-multi-corpus or kubernetes-keps."`
+// evalled is what is evaluated: a data set, its cases, and the service.
+type evalled struct {
+	Dataset    string   `arg:"" help:"Directory of the data set: grounded-access, rag-multi-corpus, kubernetes-keps, chunking-evaluation, one in BEIR's format, or your own (documents.jsonl, principals.jsonl, cases.jsonl)."`
 	Split      string   `help:"Cases of this split only, for example test. Default: all."`
 	Strategies []string `default:"sparse,dense,hybrid" help:"Strategies to compare."`
 	Precision  string   `default:"auto" enum:"auto,f32,bf16,int8" help:"With --self: arithmetic of the model."`
 	Chunker    string   `help:"How the documents of the collection that is ingested into are cut. Default: by their format."`
-	Compare    []string `name:"compare-chunkers" help:"With --self: chunkers to compare with the first of them, for example fixed/1,structure/1, each in a daemon of its own."`
 	CodeBits   int      `help:"Bits of a dimension of the token codes, 1 or 8, of the collection that is ingested into. Default: 1."`
 	Self       bool     `xor:"who" required:"" help:"Start a daemon of its own in a temporary directory and ingest the data set first."`
 	Server     string   `xor:"who" required:"" help:"Address of a running daemon."`
 	Secret     string   `type:"existingfile" help:"With --server: the HS256 secret the daemon trusts for issuer sluice-eval, audience sluice, key id eval."`
 	Ingest     bool     `help:"With --server: ingest the data set first."`
-	Out        string   `type:"path" help:"Directory for run.json, cases.jsonl and report.md."`
 	JSON       string   `name:"json" type:"path" help:"File for the figures."`
 }
 
-func (c evalRunCommand) Run(ctx context.Context) error {
+func (c evalled) options() (eval.Options, error) {
 	connect, err := c.connector()
+	return eval.Options{
+		Dataset: c.Dataset, Split: c.Split, Strategies: c.Strategies, Ingest: c.Self || c.Ingest,
+		Chunker: c.Chunker, CodeBits: c.CodeBits,
+		Connect: connect, JSON: c.JSON, Command: commandLine(), Progress: progressBars(), Kernels: simd.Best().Level,
+	}, err
+}
+
+type evalRunCommand struct {
+	evalled `embed:""`
+
+	Compare []string `name:"compare-chunkers" help:"With --self: chunkers to compare with the first of them, for example fixed/1,structure/1, each in a daemon of its own."`
+	Probes  bool     `help:"With --self: ask for every document as those who may not see it, and compare the answers with those of a daemon where it does not exist."`
+	Out     string   `type:"path" help:"Directory for run.json, cases.jsonl and report.md."`
+}
+
+func (c evalRunCommand) Run(ctx context.Context) error {
+	options, err := c.options()
 	if err != nil {
 		return err
 	}
-	options := eval.Options{
-		Dataset: c.Dataset, Split: c.Split, Strategies: c.Strategies, Ingest: c.Self || c.Ingest,
-		Chunker: c.Chunker, CodeBits: c.CodeBits,
-		Connect: connect, Out: c.Out, JSON: c.JSON, Command: commandLine(), Progress: progressBars(), Kernels: simd.Best().Level,
-	}
 	if len(c.Compare) > 0 {
 		return c.compare(ctx, options)
+	}
+	options.Out, options.Probes = c.Out, c.Probes
+	if c.Probes && !c.Self {
+		return errors.New("--probes goes with --self: each principal needs a service of its own to compare with")
 	}
 	report, err := eval.Run(ctx, options)
 	if report.Outcome != eval.Failed {
@@ -71,7 +91,7 @@ func commandLine() string {
 	return strings.Join(append([]string{filepath.Base(os.Args[0])}, os.Args[1:]...), " ")
 }
 
-func (c evalRunCommand) connector() (eval.Connector, error) {
+func (c evalled) connector() (eval.Connector, error) {
 	if c.Self {
 		return eval.Over(selfStarter(c.Precision)), nil
 	}

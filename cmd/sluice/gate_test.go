@@ -49,6 +49,19 @@ func TestEvaluationPassesAndReachesItsFigures(t *testing.T) {
 	}
 }
 
+// Nobody can tell by any answer that a document exists that they may not see.
+func TestProbesTellNothing(t *testing.T) {
+	needModel(t)
+	file := filepath.Join(t.TempDir(), "figures.json")
+	r := sluice(t, "eval", "run", groundedAccess, "--self", "--split", "dev", "--strategies", "sparse,hybrid-late", "--probes", "--json", file)
+	require.Zero(t, r.code, "%s", r)
+	measured := readFigures(t, file)
+	require.Greater(t, measured["probes"], 600.0)
+	require.Contains(t, measured, "probe_failures")
+	require.Zero(t, measured["probe_failures"])
+	require.Zero(t, measured["leaks"])
+}
+
 func readFigures(t *testing.T, file string) map[string]float64 {
 	t.Helper()
 	text, err := os.ReadFile(file)

@@ -36,7 +36,8 @@ func (g generations) Keys(ctx context.Context, tenant, collection string, genera
 	return keys, nil
 }
 
-// sweepIndexes removes indexes of generations that were dropped just before a crash.
+// sweepIndexes removes indexes of generations that were dropped just before a
+// crash, or while Milvus could not be reached.
 func (d *daemon) sweepIndexes(ctx context.Context) error {
 	all, err := d.store.Collections(ctx)
 	if err != nil {
@@ -45,18 +46,37 @@ func (d *daemon) sweepIndexes(ctx context.Context) error {
 	kept := map[string]bool{}
 	for _, c := range all {
 		for _, g := range c.Live() {
-			kept[filepath.Base(collectionDir(d.indexes, c.At(g)))] = true
+			kept[collectionDir(d.indexes, c.At(g))] = true
+			if len(d.milvus) == 0 {
+				continue
+			}
+			options, err := d.milvusOptions(c.At(g))
+			if err != nil {
+				return err
+			}
+			kept[options.Dir] = true
 		}
 	}
-	entries, err := os.ReadDir(d.indexes)
+	err = sweep(d.indexes, "c????????", kept, os.RemoveAll)
+	if err == nil && len(d.milvus) > 0 {
+		err = sweep(d.milvusDir(), "*", kept, func(dir string) error { return d.removeFromMilvus(ctx, dir) })
+	}
+	return err
+}
+
+// sweep removes what is in a directory, of names like that, and is not kept.
+func sweep(dir, names string, kept map[string]bool, remove func(string) error) error {
+	entries, err := os.ReadDir(dir)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
 	for _, entry := range entries {
-		if ours, _ := filepath.Match("c????????", entry.Name()); ours && !kept[entry.Name()] {
-			if err := os.RemoveAll(filepath.Join(d.indexes, entry.Name())); err != nil {
-				return fmt.Errorf("removing the index of a dropped generation: %w", err)
-			}
+		name := filepath.Join(dir, entry.Name())
+		if ours, _ := filepath.Match(names, entry.Name()); !ours || kept[name] {
+			continue
+		}
+		if err := remove(name); err != nil {
+			return fmt.Errorf("removing the index of a dropped generation: %w", err)
 		}
 	}
 	return nil

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 
@@ -58,6 +59,14 @@ func (d *daemon) closeStore() (err error) {
 		err = errors.Join(err, d.lock.Close())
 	}
 	return err
+}
+
+// openStored opens the store of a data directory for a command. It makes none.
+func openStored(data string, options pebble.Options) (*pebble.Store, error) {
+	if _, err := os.Stat(storeDir(data)); errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("%w: there is no store in %s; if the configuration there names a database as the store, check and back that up with its own tools, as pg_dump", store.ErrNotFound, data)
+	}
+	return pebble.Open(storeDir(data), options)
 }
 
 func storeDir(data string) string { return filepath.Join(data, "store") }

@@ -52,6 +52,16 @@ func main() {
 }
 
 func run(ctx context.Context, args []string) int {
+	parser := newParser(ctx)
+	parsed, err := parser.Parse(args)
+	if err != nil {
+		parser.Stdout = os.Stderr // the usage beside an error is no output
+	}
+	parser.FatalIfErrorf(err)
+	return status(parsed.Run())
+}
+
+func newParser(ctx context.Context) *kong.Kong {
 	flags := newSettingFlags()
 	c := cli{Serve: serveCommand{Settings: kong.Plugins{flags.values.Interface()}}}
 	parser, err := kong.New(&c, kong.Name("sluice"), kong.ShortUsageOnError(), kong.Vars{"version": "sluice " + commit},
@@ -60,12 +70,7 @@ func run(ctx context.Context, args []string) int {
 	if err != nil {
 		panic(err) // the command line's own declaration is wrong
 	}
-	parsed, err := parser.Parse(args)
-	if err != nil {
-		parser.Stdout = os.Stderr // the usage beside an error is no output
-	}
-	parser.FatalIfErrorf(err)
-	return status(parsed.Run())
+	return parser
 }
 
 func status(err error) int {

@@ -58,11 +58,20 @@ func (d *daemon) milvusOptions(c store.Collection) (milvus.Options, error) {
 	}
 	info := d.embedder.Info()
 	model := c.Settings.Model(info.Digest)
+	name := milvusName(c, model)
 	return milvus.Options{
-		Name: milvusName(c, model), Dir: filepath.Join(d.config.Data, "milvus", fmt.Sprintf("c%08x", c.ID)),
+		Name: name, Dir: filepath.Join(d.milvusDir(), name),
 		Dimensions: c.Settings.Dimensions(info.Dimensions), Analyzer: analyzer, Model: model,
 		Partial: d.config.MilvusDown == "degrade", Log: d.log,
 	}, nil
+}
+
+// milvusDir has a directory for each index, of its name.
+func (d *daemon) milvusDir() string { return filepath.Join(d.config.Data, "milvus") }
+
+// removeFromMilvus removes the index that a directory is of.
+func (d *daemon) removeFromMilvus(ctx context.Context, dir string) error {
+	return milvus.Remove(ctx, d.milvus, milvus.Options{Name: filepath.Base(dir), Dir: dir})
 }
 
 // checkMilvus compares the servers with the store.
@@ -89,7 +98,7 @@ func (c checkCommand) checkMilvus(ctx context.Context, report func(string)) (err
 
 // compareMilvus returns the names of the collections that belong to the store.
 func (c checkCommand) compareMilvus(ctx context.Context, clusters []*milvus.Cluster, report func(string)) (owned map[string]bool, err error) {
-	st, err := pebble.Open(storeDir(c.Data), pebble.Options{ReadOnly: true})
+	st, err := openStored(c.Data, pebble.Options{ReadOnly: true})
 	if err != nil {
 		return nil, err
 	}

@@ -1,13 +1,17 @@
 package main
 
 import (
+	"errors"
 	"fmt"
+	"path/filepath"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
 	"sluice/client"
+	"sluice/index/milvus"
 	"sluice/index/milvus/milvustest"
+	"sluice/index/text"
 )
 
 // TestMilvus serves from a real Milvus server what a daemon with an embedded index
@@ -51,9 +55,15 @@ func TestMilvus(t *testing.T) {
 	d.stop()
 	r := sluice(t, "check", h.data(), "--milvus", address)
 	require.Zero(t, r.code, "%s", r)
+	leftOver(t, address, filepath.Join(h.data(), "milvus", "sluice_dropped_before_a_crash"))
 	d = h.serve()
 	same("started again")
+	reindexed := d.run("root", "reindex", "-c", "docs", "--chunker", "fixed/1", "--yes")
+	require.Zero(t, reindexed.code, "%s", reindexed)
+	require.Zero(t, d.run("root", "reindex", "drop", "-c", "docs").code)
 	d.stop()
+	r = sluice(t, "check", h.data(), "--milvus", address)
+	require.Zero(t, r.code, "a dropped generation leaves nothing\n%s", r)
 	embedded.stop()
 
 	other := newHome(t, accessPeople)
@@ -62,6 +72,18 @@ func TestMilvus(t *testing.T) {
 	r = sluice(t, "check", other.data(), "--milvus", address)
 	require.Equal(t, 1, r.code, "%s", r)
 	require.Contains(t, r.out, "is of no collection here")
+}
+
+// leftOver makes an index of no generation.
+func leftOver(t *testing.T, address, dir string) {
+	t.Helper()
+	cluster, err := milvus.Connect(t.Context(), address)
+	require.NoError(t, err)
+	analyzer, err := text.New(text.Default)
+	require.NoError(t, err)
+	ix, err := milvus.Open(t.Context(), []*milvus.Cluster{cluster}, milvus.Options{Name: filepath.Base(dir), Dir: dir, Dimensions: 8, Analyzer: analyzer})
+	require.NoError(t, err)
+	require.NoError(t, errors.Join(ix.Close(), cluster.Close()))
 }
 
 // keysFound are the documents that a search finds, best first.

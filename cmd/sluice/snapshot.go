@@ -41,10 +41,7 @@ func (c snapshotCommand) Run(ctx context.Context) error {
 }
 
 func (c snapshotCommand) take(ctx context.Context) (client.Snapshot, error) {
-	if _, err := os.Stat(storeDir(c.Data)); err != nil {
-		return client.Snapshot{}, fmt.Errorf("there is no store to make a snapshot of: %w", err)
-	}
-	st, err := pebble.Open(storeDir(c.Data), pebble.Options{})
+	st, err := openStored(c.Data, pebble.Options{})
 	if err != nil {
 		return client.Snapshot{}, err
 	}

@@ -25,79 +25,126 @@ import (
 	"sluice/document"
 )
 
-// Bounds on what is read. A file beyond one is refused with an error that says so.
+// Bounds on what is read; docs/formats/text.md states them. A file beyond one is
+// refused with an error that says so: nothing of a file is left out for its size.
 const (
 	MaxPages    = 2000
-	memoryPages = 8192    // 64 KiB each: 512 MiB for one file
-	maxRuns     = 100_000 // pieces of text on a page
-	maxObjects  = 20_000  // lines, pictures, … looked at on a page
+	memoryPages = 8192 // 64 KiB each: 512 MiB for one file
 )
+
+// limits bound what is kept of one file, and what one page may bring at a time.
+type limits struct {
+	chars, pieces                    int // of the file; a piece is a run of text, a line or a picture
+	pageChars, pageRuns, pageObjects int
+}
+
+var standard = limits{chars: 16_000_000, pieces: 2_000_000, pageChars: 250_000, pageRuns: 100_000, pageObjects: 200_000}
 
 // Errors that a caller may tell apart.
 var (
 	ErrEncrypted = errors.New("the PDF is encrypted; save it without a password")
-	ErrTooLarge  = fmt.Errorf("the PDF is too large: at most %d pages and %d MiB of memory are spent on one file; split it", MaxPages, memoryPages/16)
+	ErrTooLarge  = fmt.Errorf("the PDF is too large: at most %d pages, %d characters, %d pieces of text, lines and pictures, and %d MiB of memory are spent on one file; split it",
+		MaxPages, standard.chars, standard.pieces, memoryPages/16)
+	errClosed = errors.New("the reader is closed")
 )
 
 // Reader reads PDFs, as many at a time as there are cores. Safe for concurrent
 // use. PDFium is compiled when the first file is read: that takes seconds,
-// unless the cache has it.
+// unless the cache has it. Where that fails, the next file tries again.
 type Reader struct {
-	cache string
-	once  sync.Once
-	pool  pdfium.Pool
-	done  func() error
-	err   error
+	cache  string
+	limits limits
+
+	mu     sync.Mutex // held while PDFium is compiled
+	engine *engine    // nil: not yet
+	closed bool
+}
+
+// engine is PDFium, with the code that it shares with later processes.
+type engine struct {
+	pdfium.Pool
+	code wazero.CompilationCache
 }
 
 // NewReader returns a Reader that keeps compiled code in a directory, which it
 // makes; "": in none.
-func NewReader(cache string) *Reader { return &Reader{cache: cache} }
+func NewReader(cache string) *Reader { return &Reader{cache: cache, limits: standard} }
 
-// open compiles PDFium or takes it from the cache. The module sees no files.
-func (r *Reader) open() {
-	config := wazero.NewRuntimeConfig().WithMemoryLimitPages(memoryPages).WithCloseOnContextDone(true).
-		WithCoreFeatures(api.CoreFeaturesV2 | experimental.CoreFeaturesExceptionHandling)
-	r.done = func() error { return nil }
-	if r.cache != "" {
-		if r.err = os.MkdirAll(r.cache, 0o755); r.err != nil {
-			return
-		}
-		cache, err := wazero.NewCompilationCacheWithDir(filepath.Join(r.cache, "pdfium"))
-		if err != nil {
-			r.err = fmt.Errorf("cache of compiled code: %w", err)
-			return
-		}
-		config = config.WithCompilationCache(cache)
-		r.done = func() error { return cache.Close(context.Background()) }
+// start returns the engine, which the first call makes.
+func (r *Reader) start() (*engine, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.closed {
+		return nil, errClosed
 	}
-	r.pool, r.err = webassembly.Init(webassembly.Config{
+	if r.engine != nil {
+		return r.engine, nil
+	}
+	e, err := newEngine(r.cache)
+	if err != nil {
+		return nil, fmt.Errorf("starting the PDF engine: %w", err)
+	}
+	r.engine = e
+	return e, nil
+}
+
+// newEngine compiles PDFium or takes it from the cache. The module sees no files.
+func newEngine(cache string) (*engine, error) {
+	code, err := codeIn(cache)
+	if err != nil {
+		return nil, err
+	}
+	config := wazero.NewRuntimeConfig().WithMemoryLimitPages(memoryPages).WithCloseOnContextDone(true).
+		WithCoreFeatures(api.CoreFeaturesV2 | experimental.CoreFeaturesExceptionHandling).WithCompilationCache(code)
+	pool, err := webassembly.Init(webassembly.Config{
 		MaxTotal: runtime.GOMAXPROCS(0), RuntimeConfig: config, FSConfig: wazero.NewFSConfig(),
 		Stdout: io.Discard, Stderr: io.Discard,
 	})
+	if err != nil {
+		return nil, errors.Join(err, code.Close(context.Background()))
+	}
+	return &engine{pool, code}, nil
+}
+
+func codeIn(cache string) (wazero.CompilationCache, error) {
+	if cache == "" {
+		return wazero.NewCompilationCache(), nil
+	}
+	if err := os.MkdirAll(cache, 0o755); err != nil {
+		return nil, err
+	}
+	code, err := wazero.NewCompilationCacheWithDir(filepath.Join(cache, "pdfium"))
+	if err != nil {
+		return nil, fmt.Errorf("cache of compiled code: %w", err)
+	}
+	return code, nil
 }
 
 // Close frees what the Reader holds. No file may be read any more.
 func (r *Reader) Close() error {
-	r.once.Do(func() { r.err = errors.New("the reader is closed") })
-	if r.pool == nil {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	e := r.engine
+	r.engine, r.closed = nil, true
+	if e == nil {
 		return nil
 	}
-	return errors.Join(r.pool.Close(), r.done())
+	return errors.Join(e.Close(), e.code.Close(context.Background()))
 }
 
 // Parse reads one file. It fails with ErrEncrypted, ErrTooLarge, an error that
 // wraps document.ErrMalformed, or that of the context.
 func (r *Reader) Parse(ctx context.Context, raw []byte) (document.Document, error) {
-	if r.once.Do(r.open); r.err != nil {
-		return document.Document{}, fmt.Errorf("starting the PDF engine: %w", r.err)
+	pool, err := r.start()
+	if err != nil {
+		return document.Document{}, err
 	}
-	engine, err := r.pool.GetInstanceWithContext(ctx)
+	engine, err := pool.GetInstanceWithContext(ctx)
 	if err != nil {
 		return document.Document{}, fmt.Errorf("waiting for the PDF engine: %w", err)
 	}
 	stop := context.AfterFunc(ctx, func() { _ = engine.Kill() })
-	pages, err := readPages(ctx, engine, raw)
+	pages, err := readPages(ctx, engine, raw, r.limits)
 	if stop() {
 		_ = engine.Close() // of the instance alone; what it says of a broken file is known
 	}
@@ -118,7 +165,7 @@ func (r *Reader) Parse(ctx context.Context, raw []byte) (document.Document, erro
 
 // readPages reads what stands on every page. A panic of the engine is an error
 // of the file.
-func readPages(ctx context.Context, engine pdfium.Pdfium, raw []byte) (pages []*page, err error) {
+func readPages(ctx context.Context, engine pdfium.Pdfium, raw []byte, left limits) (pages []*page, err error) {
 	defer func() {
 		if p := recover(); p != nil {
 			err = fmt.Errorf("%w: the PDF engine failed on it: %v", document.ErrMalformed, p)
@@ -140,7 +187,7 @@ func readPages(ctx context.Context, engine pdfium.Pdfium, raw []byte) (pages []*
 		if ctx.Err() != nil {
 			return nil, ctx.Err()
 		}
-		p, err := readPage(engine, opened.Document, i)
+		p, err := readPage(engine, opened.Document, i, &left)
 		if err != nil {
 			return nil, pageError(i+1, err)
 		}
@@ -163,8 +210,9 @@ func pageError(number int, err error) error {
 	return fmt.Errorf("%w: page %d: %w", document.ErrMalformed, number, err)
 }
 
-// readPage reads the text, the lines and the pictures of one page.
-func readPage(engine pdfium.Pdfium, doc references.FPDF_DOCUMENT, index int) (*page, error) {
+// readPage reads the text, the lines and the pictures of one page, and takes them
+// off what is left for the file.
+func readPage(engine pdfium.Pdfium, doc references.FPDF_DOCUMENT, index int, left *limits) (*page, error) {
 	loaded, err := engine.FPDF_LoadPage(&requests.FPDF_LoadPage{Document: doc, Index: index})
 	if err != nil {
 		return nil, err
@@ -180,33 +228,73 @@ func readPage(engine pdfium.Pdfium, doc references.FPDF_DOCUMENT, index int) (*p
 		return nil, err
 	}
 	p := &page{number: index + 1, width: float64(width.PageWidth), height: float64(height.PageHeight)}
-	if err := p.readText(engine, at); err != nil {
+	if err := p.readText(engine, at, left); err != nil {
 		return nil, err
 	}
-	return p, p.readObjects(engine, at)
+	if err := p.readObjects(engine, at, left); err != nil {
+		return nil, err
+	}
+	left.pieces -= len(p.runs) + len(p.rules) + len(p.pictures)
+	return p, left.check(p.number)
 }
 
-func (p *page) readText(engine pdfium.Pdfium, at requests.Page) error {
+// check reports a file that has brought more than there was left.
+func (l *limits) check(page int) error {
+	if l.chars < 0 || l.pieces < 0 {
+		return fmt.Errorf("%w: that was reached on page %d", ErrTooLarge, page)
+	}
+	return nil
+}
+
+// readText counts the characters before it takes any.
+func (p *page) readText(engine pdfium.Pdfium, at requests.Page, left *limits) error {
+	chars, err := countChars(engine, at)
+	if err != nil {
+		return err
+	}
+	if chars > left.pageChars {
+		return fmt.Errorf("%w: page %d has %d characters, at most %d are possible on one", ErrTooLarge, p.number, chars, left.pageChars)
+	}
+	left.chars -= chars
+	if err := left.check(p.number); err != nil {
+		return err
+	}
 	text, err := engine.GetPageTextStructured(&requests.GetPageTextStructured{
 		Page: at, Mode: requests.GetPageTextStructuredModeBoth, CollectFontInformation: true,
 	})
 	if err != nil {
 		return err
 	}
-	if len(text.Rects) > maxRuns {
-		return fmt.Errorf("%w: page %d has %d pieces of text", ErrTooLarge, p.number, len(text.Rects))
+	if len(text.Rects) > left.pageRuns {
+		return fmt.Errorf("%w: page %d has %d pieces of text, at most %d are possible on one", ErrTooLarge, p.number, len(text.Rects), left.pageRuns)
 	}
 	p.addRuns(text)
 	return nil
 }
 
+func countChars(engine pdfium.Pdfium, at requests.Page) (int, error) {
+	text, err := engine.FPDFText_LoadPage(&requests.FPDFText_LoadPage{Page: at})
+	if err != nil {
+		return 0, err
+	}
+	defer func() { _, _ = engine.FPDFText_ClosePage(&requests.FPDFText_ClosePage{TextPage: text.TextPage}) }()
+	chars, err := engine.FPDFText_CountChars(&requests.FPDFText_CountChars{TextPage: text.TextPage})
+	if err != nil {
+		return 0, err
+	}
+	return chars.Count, nil
+}
+
 // readObjects takes straight lines, as tables are ruled with, and pictures.
-func (p *page) readObjects(engine pdfium.Pdfium, at requests.Page) error {
+func (p *page) readObjects(engine pdfium.Pdfium, at requests.Page, left *limits) error {
 	count, err := engine.FPDFPage_CountObjects(&requests.FPDFPage_CountObjects{Page: at})
 	if err != nil {
 		return err
 	}
-	for i := range min(count.Count, maxObjects) {
+	if count.Count > left.pageObjects {
+		return fmt.Errorf("%w: page %d has %d objects, at most %d are possible on one", ErrTooLarge, p.number, count.Count, left.pageObjects)
+	}
+	for i := range count.Count {
 		object, err := engine.FPDFPage_GetObject(&requests.FPDFPage_GetObject{Page: at, Index: i})
 		if err != nil {
 			return err

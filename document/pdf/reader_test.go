@@ -112,17 +112,66 @@ func TestCancelled(t *testing.T) {
 	require.ErrorIs(t, err, context.DeadlineExceeded)
 }
 
-// manyPages is a PDF of empty pages.
-func manyPages(n int) []byte {
+// TestLimits: a file beyond any of the limits is refused by an error that names
+// it, and one at the limits is read whole.
+func TestLimits(t *testing.T) {
+	r := shared(t)
+	raw := drawing(3, "BT /F 9 Tf 9 9 Td (abcd) Tj ET 9 50 m 90 50 l S 9 60 m 90 60 l S")
+	at := limits{chars: 12, pieces: 9, pageChars: 4, pageRuns: 1, pageObjects: 3}
+	r.limits = at
+	doc, err := r.Parse(t.Context(), raw)
+	require.NoError(t, err)
+	require.Equal(t, 3, strings.Count(doc.Text, "abcd"))
+	for name, less := range map[string]func(*limits){
+		"page 3":                   func(l *limits) { l.chars-- },
+		"that was reached on page": func(l *limits) { l.pieces-- },
+		"page 1 has 4 characters":  func(l *limits) { l.pageChars-- },
+		"page 1 has 1 pieces":      func(l *limits) { l.pageRuns-- },
+		"page 1 has 3 objects":     func(l *limits) { l.pageObjects-- },
+	} {
+		r.limits = at
+		less(&r.limits)
+		_, err := r.Parse(t.Context(), raw)
+		require.ErrorIs(t, err, ErrTooLarge, name)
+		require.ErrorContains(t, err, name)
+	}
+}
+
+// TestStartsAgain: an engine that could not be started is started for the next file.
+func TestStartsAgain(t *testing.T) {
+	dir, err := hub.CacheDir()
+	require.NoError(t, err)
+	cache := filepath.Join(t.TempDir(), "compiled")
+	require.NoError(t, os.WriteFile(cache, nil, 0o600))
+	r := NewReader(cache)
+	_, err = r.Parse(t.Context(), manyPages(1))
+	require.ErrorContains(t, err, "starting the PDF engine")
+
+	require.NoError(t, os.Remove(cache))
+	require.NoError(t, os.Symlink(filepath.Join(dir, "compiled"), cache))
+	_, err = r.Parse(t.Context(), manyPages(1))
+	require.NoError(t, err)
+	require.NoError(t, r.Close())
+	_, err = r.Parse(t.Context(), manyPages(1))
+	require.ErrorIs(t, err, errClosed)
+}
+
+// drawing is a PDF of pages that all draw the same.
+func drawing(pages int, content string) []byte {
+	const first = 5 // number of the first page
 	var body, kids strings.Builder
 	body.WriteString("%PDF-1.4\n1 0 obj<</Type/Catalog/Pages 2 0 R>>endobj\n")
-	for i := range n {
-		fmt.Fprintf(&kids, "%d 0 R ", i+3)
-		fmt.Fprintf(&body, "%d 0 obj<</Type/Page/Parent 2 0 R/MediaBox[0 0 99 99]>>endobj\n", i+3)
+	fmt.Fprintf(&body, "3 0 obj<</Type/Font/Subtype/Type1/BaseFont/Helvetica>>endobj\n4 0 obj<</Length %d>>stream\n%s\nendstream endobj\n", len(content), content)
+	for i := range pages {
+		fmt.Fprintf(&kids, "%d 0 R ", first+i)
+		fmt.Fprintf(&body, "%d 0 obj<</Type/Page/Parent 2 0 R/MediaBox[0 0 99 99]/Resources<</Font<</F 3 0 R>>>>/Contents 4 0 R>>endobj\n", first+i)
 	}
-	fmt.Fprintf(&body, "2 0 obj<</Type/Pages/Count %d/Kids[%s]>>endobj\ntrailer<</Root 1 0 R>>\n%%%%EOF", n, kids.String())
+	fmt.Fprintf(&body, "2 0 obj<</Type/Pages/Count %d/Kids[%s]>>endobj\ntrailer<</Root 1 0 R>>\n%%%%EOF", pages, kids.String())
 	return []byte(body.String())
 }
+
+// manyPages is a PDF of empty pages.
+func manyPages(n int) []byte { return drawing(n, "") }
 
 func FuzzParse(f *testing.F) {
 	paths, err := filepath.Glob("testdata/*.pdf")

@@ -16,7 +16,7 @@ type contender struct {
 
 const negative = 1 << 31 // the sign of a float32
 
-// keyOf orders like compareHits.
+// keyOf is greater for what comes first: a higher score, or the lower row of equal ones.
 func keyOf(score float32, row uint32) uint64 {
 	bits := math.Float32bits(score)
 	if bits&negative != 0 {
@@ -33,10 +33,6 @@ func (c contender) score() float32 {
 		return math.Float32frombits(^bits)
 	}
 	return math.Float32frombits(bits &^ negative)
-}
-
-func compareHits(a, b index.Hit) int {
-	return cmp.Or(cmp.Compare(b.Score, a.Score), cmp.Compare(a.Row, b.Row))
 }
 
 // topK keeps the k best of many contenders: higher score first, then lower row.

@@ -1,6 +1,7 @@
 package local
 
 import (
+	"cmp"
 	"math/rand/v2"
 	"slices"
 	"testing"
@@ -28,4 +29,8 @@ func TestTopK(t *testing.T) {
 		want := append([]index.Hit{}, all[:min(best.k, len(all))]...)
 		require.Equal(t, want, best.hits(func(slot uint32) uint32 { return slot }))
 	}
+}
+
+func compareHits(a, b index.Hit) int {
+	return cmp.Or(cmp.Compare(b.Score, a.Score), cmp.Compare(a.Row, b.Row))
 }

@@ -24,6 +24,7 @@ const (
 	connectTimeout = time.Minute      // with the check
 	callTimeout    = 30 * time.Second // of one call, where the caller has no earlier deadline
 	retryAfter     = 50 * time.Millisecond
+	rowsPerCall    = 4096 // named in one expression
 )
 
 // Cluster is one Milvus server, or several that answer as one. Its methods are
@@ -32,6 +33,7 @@ type Cluster struct {
 	address string
 	version version
 	breaker breaker
+	perCall int // rows named in one expression
 	// Two connections: a search waits until what was written on its own is
 	// visible to it. Inserts are, deletions need not be.
 	searching, deleting client.Client
@@ -43,7 +45,7 @@ type Cluster struct {
 func Connect(ctx context.Context, address string) (*Cluster, error) {
 	ctx, cancel := context.WithTimeout(ctx, connectTimeout)
 	defer cancel()
-	c := &Cluster{address: address}
+	c := &Cluster{address: address, perCall: rowsPerCall}
 	for _, connection := range []*client.Client{&c.searching, &c.deleting} {
 		var err error
 		if *connection, err = client.NewClient(ctx, configuration(address)); err != nil {

@@ -13,8 +13,7 @@ import (
 
 const (
 	mostResults   = 16384    // what the server takes as limit of a search, and as size of a query's answer
-	insertBytes   = 16 << 20 // of one insert; the server takes 64 MiB
-	pkPerCall     = 4096     // primary keys in one expression
+	callBytes     = 16 << 20 // of the rows that one call brings or asks for; the server takes 64 MiB
 	partitions    = 16
 	graphDegree   = 16 // HNSW: M
 	graphWidth    = 200
@@ -103,6 +102,9 @@ type found struct {
 // search returns up to n rows that match, best first. It sees all that was
 // inserted before.
 func (c *collection) search(ctx context.Context, e expression, vector []float32, n int) (hits []found, err error) {
+	if e.isNothing() {
+		return nil, nil
+	}
 	params, err := entity.NewIndexHNSWSearchParam(min(max(2*n, leastSearched), 2*mostResults))
 	if err != nil {
 		return nil, err
@@ -143,6 +145,9 @@ func hitsOf(results []client.SearchResult) ([]found, error) {
 // query returns the rows that match, with all fields but the vector. It sees
 // all that anybody wrote before.
 func (c *collection) query(ctx context.Context, e expression) (rows []stored, err error) {
+	if e.isNothing() {
+		return nil, nil
+	}
 	fields := []string{string(rowField), string(documentField), string(classField), string(epochField)}
 	err = c.read(ctx, func(ctx context.Context) error {
 		result, err := c.searching.Query(ctx, c.name, nil, e.String(), fields, client.WithSearchQueryConsistencyLevel(entity.ClStrong))
@@ -170,11 +175,38 @@ func storedOf(result client.ResultSet) ([]stored, error) {
 	return rows, nil
 }
 
+// held returns those of the rows that the server has, by row.
+func (c *collection) held(ctx context.Context, rows []uint32) (map[uint32]stored, error) {
+	held := make(map[uint32]stored, len(rows))
+	for part := range slices.Chunk(rows, c.perCall) {
+		found, err := c.query(ctx, in(rowField, part))
+		if err != nil {
+			return nil, err
+		}
+		for _, r := range found {
+			held[r.row] = r
+		}
+	}
+	return held, nil
+}
+
 // vectors returns the vectors of rows, by row; those that the server lacks are
 // not in it.
 func (c *collection) vectors(ctx context.Context, rows []uint32) (map[uint32][]float32, error) {
 	vectors := make(map[uint32][]float32, len(rows))
-	err := c.read(ctx, func(ctx context.Context) error {
+	for part := range slices.Chunk(rows, min(c.perCall, c.rowsAtOnce())) {
+		if err := c.addVectors(ctx, part, vectors); err != nil {
+			return nil, err
+		}
+	}
+	return vectors, nil
+}
+
+// rowsAtOnce is how many rows with their vectors one call may carry.
+func (c *collection) rowsAtOnce() int { return max(1, callBytes/(4*c.dims+4*8)) }
+
+func (c *collection) addVectors(ctx context.Context, rows []uint32, vectors map[uint32][]float32) error {
+	return c.read(ctx, func(ctx context.Context) error {
 		result, err := c.searching.Query(ctx, c.name, nil, in(rowField, rows).String(), []string{string(rowField), string(vectorField)},
 			client.WithSearchQueryConsistencyLevel(entity.ClStrong))
 		if err != nil {
@@ -190,11 +222,13 @@ func (c *collection) vectors(ctx context.Context, rows []uint32) (map[uint32][]f
 		}
 		return nil
 	})
-	return vectors, err
 }
 
 // count returns how many rows match.
 func (c *collection) count(ctx context.Context, e expression) (n int64, err error) {
+	if e.isNothing() {
+		return 0, nil
+	}
 	const counted = "count(*)"
 	err = c.read(ctx, func(ctx context.Context) error {
 		result, err := c.searching.Query(ctx, c.name, nil, e.String(), []string{counted}, client.WithSearchQueryConsistencyLevel(entity.ClStrong))
@@ -260,9 +294,8 @@ func (s *columns) slice(from, to int) []entity.Column {
 // insert writes rows, replacing those of the same numbers if replace is set.
 // A row that is written twice is found once: its number is the primary key.
 func (c *collection) insert(ctx context.Context, s *columns, replace bool) error {
-	step := max(1, insertBytes/(4*c.dims+4*8))
-	for from := 0; from < len(s.rows); from += step {
-		to := min(from+step, len(s.rows))
+	for from := 0; from < len(s.rows); from += c.rowsAtOnce() {
+		to := min(from+c.rowsAtOnce(), len(s.rows))
 		err := c.call(ctx, func(ctx context.Context) (err error) {
 			var ids entity.Column
 			if replace {
@@ -284,39 +317,30 @@ func (c *collection) insert(ctx context.Context, s *columns, replace bool) error
 
 // delete removes rows, and makes sure that they are gone.
 func (c *collection) delete(ctx context.Context, rows []uint32) error {
-	for part := range slices.Chunk(rows, pkPerCall) {
+	for part := range slices.Chunk(rows, c.perCall) {
 		err := c.call(ctx, func(ctx context.Context) error {
 			return c.deleting.Delete(ctx, c.name, "", in(rowField, part).String())
 		})
 		if err != nil {
 			return fmt.Errorf("deleting rows: %w", err)
 		}
-		left, err := c.query(ctx, in(rowField, part))
-		if err != nil {
-			return err
-		}
-		if len(left) > 0 {
-			return fmt.Errorf("the Milvus server at %s still has %d of %d deleted rows of %s", c.address, len(left), len(part), c.name)
-		}
 	}
-	return nil
+	left, err := c.held(ctx, rows)
+	if err == nil && len(left) > 0 {
+		err = fmt.Errorf("the Milvus server at %s still has %d of %d deleted rows of %s", c.address, len(left), len(rows), c.name)
+	}
+	return err
 }
 
 // verify makes sure that the server has the rows.
 func (c *collection) verify(ctx context.Context, rows []uint32) error {
-	for part := range slices.Chunk(rows, pkPerCall) {
-		there, err := c.query(ctx, in(rowField, part))
-		if err != nil {
-			return err
-		}
-		have := make(map[uint32]bool, len(there))
-		for _, r := range there {
-			have[r.row] = true
-		}
-		for _, row := range part {
-			if !have[row] {
-				return fmt.Errorf("the Milvus server at %s took row %d and does not have it: %w", c.address, row, index.ErrUnavailable)
-			}
+	held, err := c.held(ctx, rows)
+	if err != nil {
+		return err
+	}
+	for _, row := range rows {
+		if _, there := held[row]; !there {
+			return fmt.Errorf("the Milvus server at %s took row %d and does not have it: %w", c.address, row, index.ErrUnavailable)
 		}
 	}
 	return nil

@@ -70,7 +70,7 @@ func (c *comparison) documents(ctx context.Context, on *collection, documents []
 		if err != nil {
 			return err
 		}
-		held, err := on.query(ctx, in(rowField, rows))
+		held, err := on.held(ctx, rows)
 		if err != nil {
 			return err
 		}
@@ -89,13 +89,12 @@ func (c *comparison) documents(ctx context.Context, on *collection, documents []
 	return on.insert(ctx, &wrong, true)
 }
 
-func faultOf(r index.Row, ordinal uint32, held []stored, vectors map[uint32][]float32) string {
-	i := slices.IndexFunc(held, func(s stored) bool { return s.row == r.Row })
-	switch {
-	case i < 0:
+func faultOf(r index.Row, ordinal uint32, held map[uint32]stored, vectors map[uint32][]float32) string {
+	switch is, there := held[r.Row]; {
+	case !there:
 		return "is missing"
-	case held[i].ordinal != ordinal:
-		return fmt.Sprintf("is said to be of document %d", held[i].ordinal)
+	case is.ordinal != ordinal:
+		return fmt.Sprintf("is said to be of document %d", is.ordinal)
 	case !slices.Equal(vectors[r.Row], r.Vector):
 		return "has another vector"
 	}

@@ -19,8 +19,8 @@ const (
 
 // expression is a filter in the server's language. It is made in this file
 // alone, of numbers alone: nothing that came from outside is ever in its text.
-// The zero value matches nothing, and is not sent: servers disagree on empty
-// lists.
+// The zero value matches nothing, and is never sent: its text would be that of
+// everything, and servers disagree on empty lists.
 type expression struct {
 	text string
 	all  bool

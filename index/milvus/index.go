@@ -69,7 +69,10 @@ type shard struct {
 	unclaimed map[uint32]stored // rows that belong to no live document, yet
 }
 
-var _ index.Index = (*Index)(nil)
+var (
+	_ index.Index   = (*Index)(nil)
+	_ index.Dropper = (*Index)(nil)
+)
 
 // Open opens the index, or creates it. Documents are spread over the clusters by
 // rendezvous hash of their ordinal.
@@ -121,6 +124,7 @@ func collections(clusters []*Cluster, o Options) (all []*collection) {
 
 // Remove removes the index of that name from the clusters, and its directory.
 func Remove(ctx context.Context, clusters []*Cluster, options Options) error {
+	// The directory goes last: it tells that there may be collections.
 	for _, c := range collections(clusters, options) {
 		if err := c.drop(ctx); err != nil {
 			return fmt.Errorf("removing index %s: %w", options.Name, err)
@@ -345,11 +349,34 @@ func (ix *Index) Reader() (index.Reader, error) {
 func (ix *Index) Close() error {
 	ix.stop()
 	<-ix.done
+	ix.lastSweep()
+	return ix.end()
+}
+
+// Drop closes the index and removes it from the clusters, and its directory.
+func (ix *Index) Drop() error {
+	ix.stop()
+	<-ix.done
+	if err := ix.end(); err != nil {
+		return err
+	}
+	var clusters []*Cluster
+	for _, s := range ix.shards {
+		clusters = append(clusters, s.Cluster)
+	}
+	return Remove(context.Background(), clusters, ix.options) // each call has a deadline of its own
+}
+
+func (ix *Index) lastSweep() {
 	ctx, cancel := context.WithTimeout(context.Background(), sweepRetry)
 	defer cancel()
 	if err := ix.sweep(ctx); err != nil {
 		ix.options.Log.Warn("rows of former versions could not be deleted", "index", ix.options.Name, "error", err)
 	}
+}
+
+// end lets go of the present state, once the sweeping goroutine has ended.
+func (ix *Index) end() error {
 	if err := ix.lock(context.Background()); err != nil {
 		return nil // closed before
 	}

@@ -36,7 +36,7 @@ func english(t testing.TB) text.Analyzer {
 func clusters(t testing.TB, n int) (all []*Cluster) {
 	c := cluster(t)
 	for i := range n {
-		all = append(all, &Cluster{address: fmt.Sprintf("%s/%d", c.address, i), version: c.version, searching: c.searching, deleting: c.deleting})
+		all = append(all, &Cluster{address: fmt.Sprintf("%s/%d", c.address, i), version: c.version, perCall: c.perCall, searching: c.searching, deleting: c.deleting})
 	}
 	return all
 }

@@ -22,6 +22,7 @@ var ErrUnwritten = errors.New("the audit log cannot be written")
 const (
 	queued   = 1024            // records that wait for the writer
 	patience = 5 * time.Second // for which an action waits for its record to be written
+	resync   = time.Second     // at least, after a sync that failed
 )
 
 // What happens to actions whose record cannot be written.
@@ -55,6 +56,8 @@ type Log struct {
 	lost      atomic.Uint64 // since the last record that was written
 	unwritten prometheus.Counter
 	written   prometheus.Counter
+	unsynced  prometheus.Counter
+	unsafe    bool // the last sync failed; the writer's
 }
 
 // entry is a record on its way.
@@ -79,8 +82,10 @@ func Open(o Options) (*Log, error) {
 			Name: "sluice_audit_records_total", Help: "Records written to the audit log."}),
 		unwritten: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "sluice_audit_unwritten_total", Help: "Records that could not be written to the audit log."}),
+		unsynced: prometheus.NewCounter(prometheus.CounterOpts{
+			Name: "sluice_audit_sync_failures_total", Help: "Failed attempts to bring what is written to the audit log to the disk."}),
 	}
-	o.Registry.MustRegister(l.written, l.unwritten)
+	o.Registry.MustRegister(l.written, l.unwritten, l.unsynced)
 	go l.run(f)
 	return l, nil
 }
@@ -214,8 +219,8 @@ func (l *Log) run(f *files) {
 			}
 		case <-due:
 			due = nil
-			if err := f.sync(); err != nil {
-				l.options.Log.Error("syncing the audit log", "error", err)
+			if l.sync(f) != nil {
+				due = time.After(max(l.options.Sync, resync))
 			}
 		case <-l.closing:
 			for len(l.queue) > 0 {
@@ -224,6 +229,23 @@ func (l *Log) run(f *files) {
 			return
 		}
 	}
+}
+
+// sync counts failures, and logs when they begin and when they end.
+func (l *Log) sync(f *files) error {
+	err := f.sync()
+	if err != nil {
+		l.unsynced.Inc()
+	}
+	if failed := err != nil; failed != l.unsafe {
+		l.unsafe = failed
+		if failed {
+			l.options.Log.Error("the audit log does not reach the disk; a crash may lose its last records; trying again", "error", err)
+		} else {
+			l.options.Log.Info("the audit log reaches the disk again")
+		}
+	}
+	return err
 }
 
 // gather takes what is queued, without waiting.
@@ -263,7 +285,7 @@ func (l *Log) put(f *files, batch []entry) (refused []entry) {
 	}
 	l.written.Add(float64(written))
 	if err == nil && waiting && l.options.Sync == 0 {
-		err = f.sync()
+		err = l.sync(f)
 	}
 	if err != nil {
 		err = l.lose(len(batch)-written, err)

@@ -11,8 +11,10 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -278,6 +280,28 @@ func TestARefusalIsInTheLog(t *testing.T) {
 	require.Len(t, all, 3)
 	require.Equal(t, []any{"a", End, 503}, []any{all[1].Document, all[1].Stage, all[1].Status})
 	require.Equal(t, []any{"done", 200}, []any{all[2].Document, all[2].Status}, "what is done is not refused")
+}
+
+// A sync that fails is tried again at its next time, and counted; the log tells
+// of the first failure, and of the end of them.
+func TestAFailedSyncIsTriedAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f, o, said := &faulty{}, options(t), &bytes.Buffer{}
+		o.Sync, o.Log = time.Second, slog.New(slog.NewTextHandler(said, nil))
+		l := open(t, o.on(f))
+		f.set(func() { f.unsynced = errFull })
+		do(t, l, "a")
+		time.Sleep(3*o.Sync + o.Sync/2)
+		f.set(func() { require.Equal(t, []string{"write", "sync", "sync", "sync"}, f.calls) })
+		require.EqualValues(t, 3, count(t, l.unsynced))
+		f.set(func() { f.unsynced = nil })
+		time.Sleep(3 * o.Sync)
+		f.set(func() { require.Len(t, f.calls, 5, "synced once it goes, and no more") })
+		require.EqualValues(t, 3, count(t, l.unsynced))
+		l.Close()
+		require.Equal(t, 1, strings.Count(said.String(), "does not reach the disk"))
+		require.Equal(t, 1, strings.Count(said.String(), "reaches the disk again"))
+	})
 }
 
 func TestSync(t *testing.T) {

@@ -22,6 +22,7 @@ const (
 	SetQueries       = "queries.set"
 	LoadPolicies     = "policies.load"
 	TakeSnapshot     = "snapshot.take"
+	Look             = "principal.look" // through the eyes of As
 	Search           = "search"
 )
 
@@ -35,22 +36,24 @@ const (
 // Record is one line of the log. It never holds the text of a query or of a
 // document.
 type Record struct {
-	Sequence   uint64    `json:"seq"` // set by the log
-	Time       time.Time `json:"time"`
-	Stage      string    `json:"stage"`
-	Action     string    `json:"action"`
-	Request    string    `json:"request,omitempty"`
-	Tenant     string    `json:"tenant,omitempty"`
-	Subject    string    `json:"subject,omitempty"`
-	Principal  string    `json:"principal,omitempty"` // hexadecimal digest
-	Collection string    `json:"collection,omitempty"`
-	Document   string    `json:"document,omitempty"`
-	Policies   string    `json:"policies,omitempty"` // hexadecimal digest
-	Status     int       `json:"status,omitempty"`   // HTTP, of the outcome
-	Epoch      uint64    `json:"epoch,omitempty"`
-	Plan       string    `json:"plan,omitempty"`
-	Counts     *Counts   `json:"counts,omitempty"`
-	Lost       uint64    `json:"lost,omitempty"` // records before this one that could not be written
+	Sequence    uint64    `json:"seq"` // set by the log
+	Time        time.Time `json:"time"`
+	Stage       string    `json:"stage"`
+	Action      string    `json:"action"`
+	Request     string    `json:"request,omitempty"`
+	Tenant      string    `json:"tenant,omitempty"`
+	Subject     string    `json:"subject,omitempty"`
+	Principal   string    `json:"principal,omitempty"` // hexadecimal digest
+	As          string    `json:"as,omitempty"`        // subject of whom the above looks through the eyes
+	AsPrincipal string    `json:"as_principal,omitempty"`
+	Collection  string    `json:"collection,omitempty"`
+	Document    string    `json:"document,omitempty"`
+	Policies    string    `json:"policies,omitempty"` // hexadecimal digest
+	Status      int       `json:"status,omitempty"`   // HTTP, of the outcome
+	Epoch       uint64    `json:"epoch,omitempty"`
+	Plan        string    `json:"plan,omitempty"`
+	Counts      *Counts   `json:"counts,omitempty"`
+	Lost        uint64    `json:"lost,omitempty"` // records before this one that could not be written
 }
 
 // refusal is the record of what was refused although it has a record, which

@@ -146,7 +146,7 @@ type Principal struct {
 	Subject    string         `yaml:"subject" doc:"Its subject; a document's reader user:SUBJECT is this." example:"alice"`
 	Groups     []string       `yaml:"groups" doc:"Its groups; a document's reader group:NAME is one of these." example:"[engineering]"`
 	Attributes map[string]any `yaml:"attributes" doc:"What policies see: strings, booleans, integers, lists of strings." example:"{region: EU, clearance: internal}"`
-	Roles      []string       `yaml:"roles" doc:"read: search, list, get, embed. write: read, and ingest, delete, change access. admin: write, and create collections, read /metrics. No role widens what may be read." example:"[read]"`
+	Roles      []string       `yaml:"roles" doc:"read: search, list, get, embed. write: read, and ingest, delete, change access. admin: write, and create collections, read /metrics. No role widens what may be read; an administrator can look through the eyes of others of the tenant, which the audit log keeps." example:"[read]"`
 }
 
 // Default returns the configuration before any file, variable or flag.

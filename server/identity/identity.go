@@ -52,6 +52,11 @@ func RoleOf(name string) Role {
 	}
 }
 
+// String is the role's name, "" of None.
+func (r Role) String() string {
+	return [...]string{None: "", Read: "read", Write: "write", Admin: "admin"}[r]
+}
+
 func highest(names []string) Role {
 	role := None
 	for _, name := range names {
@@ -166,6 +171,9 @@ func (a *Authenticator) Configured(tenant, subject string) (p filter.Principal, 
 	}
 	return p, known, nil
 }
+
+// Demo returns the identities that a visitor can choose, by name; nil outside a demo.
+func (a *Authenticator) Demo() map[string]Identity { return a.demo }
 
 // PrincipalOf checks what somebody says of a principal, as a configuration is checked.
 func PrincipalOf(tenant, subject string, groups []string, attributes map[string]any) (filter.Principal, error) {

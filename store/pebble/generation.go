@@ -39,8 +39,11 @@ func (s *Store) SetGenerations(ctx context.Context, collection uint32, change fu
 			return store.Collection{}, err
 		}
 		err = s.submit(ctx, func(t *txn) error { return t.setGenerations(&c, next) })
+		if err == nil {
+			return c, nil
+		}
 		if !errors.Is(err, errConflict) {
-			return c, err
+			return store.Collection{}, err
 		}
 	}
 }
@@ -102,7 +105,7 @@ func (t *txn) live(collection uint32) ([]store.Generation, error) {
 }
 
 // Build adds a document to the building generation.
-func (s *Store) Build(ctx context.Context, collection uint32, of store.Record, b store.Build) (built bool, err error) {
+func (s *Store) Build(ctx context.Context, collection uint32, of store.Record, b store.Build) (bool, error) {
 	content, err := s.Content(ctx, of.Collection, of.Ordinal, false)
 	if errors.Is(err, store.ErrNotFound) {
 		return false, nil
@@ -113,12 +116,15 @@ func (s *Store) Build(ctx context.Context, collection uint32, of store.Record, b
 	if err := b.Validate(len(content.Text)); err != nil {
 		return false, err
 	}
-	e := s.encode(content.Text, b)
+	e, built := s.encode(content.Text, b), false
 	err = s.submit(ctx, func(t *txn) (err error) {
 		built, err = t.build(collection, of, e)
 		return err
 	})
-	return built && err == nil, err
+	if err != nil { // the write may be under way still
+		return false, err
+	}
+	return built, nil
 }
 
 func (t *txn) build(collection uint32, of store.Record, b encoded) (bool, error) {

@@ -61,12 +61,15 @@ func failure(ctx context.Context, err error) error {
 
 // unavailable reports an SQLSTATE that says that the server cannot serve now.
 func unavailable(code string) bool {
-	switch code[:2] {
-	case "08", // connection exception
+	for _, class := range []string{
+		"08", // connection exception
+		"40", // a transaction given up
 		"53", // insufficient resources: connections, disk, memory
-		"57": // operator intervention: shutdown, crash, still starting
-		return true
+		"57", // operator intervention: shutdown, crash, still starting
+	} {
+		if strings.HasPrefix(code, class) {
+			return true
+		}
 	}
-	// A server that became a standby; a transaction given up.
-	return code == "25006" || strings.HasPrefix(code, "40")
+	return code == "25006" // the server became a standby
 }

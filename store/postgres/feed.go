@@ -59,17 +59,26 @@ func (h *hints) read(epoch uint64) {
 
 // listen takes notifications for hints until ctx ends.
 func (s *Store) listen(ctx context.Context, config *pgx.ConnConfig) {
-	for level := slog.LevelWarn; ; level = slog.LevelDebug { // an outage is told of once
-		err := s.hear(ctx, config)
+	level := slog.LevelWarn // an outage is told of once
+	listening := func() {
+		if level != slog.LevelWarn {
+			s.log.InfoContext(ctx, "listening to the database again")
+		}
+		level = slog.LevelWarn
+	}
+	for {
+		err := s.hear(ctx, config, listening)
 		if ctx.Err() != nil {
 			return
 		}
 		s.log.Log(ctx, level, "listening to the database failed; changes are polled for", "error", err)
+		level = slog.LevelDebug
 		pause(ctx, listenAgain)
 	}
 }
 
-func (s *Store) hear(ctx context.Context, config *pgx.ConnConfig) error {
+// hear calls listening once it does.
+func (s *Store) hear(ctx context.Context, config *pgx.ConnConfig, listening func()) error {
 	conn, err := pgx.ConnectConfig(ctx, config)
 	if err != nil {
 		return err
@@ -78,6 +87,7 @@ func (s *Store) hear(ctx context.Context, config *pgx.ConnConfig) error {
 	if _, err := conn.Exec(ctx, "listen "+channel); err != nil {
 		return err
 	}
+	listening()
 	for {
 		s.hints.give()
 		if _, err := conn.WaitForNotification(ctx); err != nil {

@@ -86,16 +86,32 @@ func (s *Store) start(ctx context.Context, config *pgx.ConnConfig) error {
 	if err := s.migrate(ctx, config.RuntimeParams["search_path"]); err != nil {
 		return err
 	}
-	var fsync string
-	if err := s.pool.QueryRow(ctx, "select id::text, current_setting('fsync', true) from meta").Scan(&s.id, &fsync); err != nil {
+	if err := s.pool.QueryRow(ctx, "select id::text from meta").Scan(&s.id); err != nil {
 		return fmt.Errorf("reading the store's identity: %w", err)
 	}
-	if fsync == "off" {
-		s.log.Warn("the database runs with fsync=off: what it acknowledges is lost with the power")
+	if err := s.checkDurability(ctx); err != nil {
+		return err
 	}
 	listening, stop := context.WithCancel(context.Background())
 	s.stop = stop
 	s.ear.Go(func() { s.listen(listening, config) })
+	return nil
+}
+
+// checkDurability refuses a database that acknowledges what it has not written.
+// Connections ask for it, but a URL may ask for the contrary, and a pooler between
+// may leave out what is asked. One without these settings is trusted.
+func (s *Store) checkDurability(ctx context.Context) error {
+	var fsync, commit string
+	err := s.pool.QueryRow(ctx, "select coalesce(current_setting('fsync', true), ''), coalesce(current_setting('synchronous_commit', true), '')").Scan(&fsync, &commit)
+	switch {
+	case err != nil:
+		return fmt.Errorf("asking for the settings: %w", err)
+	case commit == "off":
+		return fmt.Errorf("%w: the database commits with synchronous_commit=off, so what is acknowledged may be lost; take that out of the store's URL, or let the pooler pass the parameter on", store.ErrInvalid)
+	case fsync == "off":
+		s.log.Warn("the database runs with fsync=off: what it acknowledges is lost with the power")
+	}
 	return nil
 }
 

@@ -1,0 +1,60 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+func TestEvalValidate(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "figures.json")
+	r := sluice(t, "eval", "validate", groundedAccess, "--json", file)
+	require.Zero(t, r.code, "%s", r)
+	require.Equal(t, 96.0, readFigures(t, file)["items"])
+
+	r = sluice(t, "eval", "validate", groundedAccess, "--share", "0.9")
+	require.Equal(t, 1, r.code, "%s", r)
+	require.Contains(t, r.err, "in other words")
+	require.Contains(t, r.out, "96 items", "what was measured is shown")
+}
+
+// A run is compared with itself and within itself, and its misses are traced.
+func TestEvalCompareAndFailures(t *testing.T) {
+	needModel(t)
+	dir := t.TempDir()
+	run, file := filepath.Join(dir, "run"), filepath.Join(dir, "figures.json")
+	r := sluice(t, "eval", "run", groundedAccess, "--self", "--split", "dev", "--strategies", "sparse,hybrid-late", "--out", run)
+	require.Zero(t, r.code, "%s", r)
+	require.Contains(t, r.out, "What nDCG@10 goes with")
+
+	r = sluice(t, "eval", "compare", run, run)
+	require.Zero(t, r.code, "%s", r)
+	require.Contains(t, r.out, "no detectable difference")
+	r = sluice(t, "eval", "compare", run, "--json", file)
+	require.Zero(t, r.code, "%s", r)
+	require.Positive(t, readFigures(t, file)["hybrid-late.minus.sparse.ndcg@10.difference"])
+	r = sluice(t, "eval", "compare", dir)
+	require.NotZero(t, r.code)
+	require.Contains(t, r.err, "eval run --out")
+
+	misses := filepath.Join(dir, "misses")
+	r = sluice(t, "eval", "failures", groundedAccess, "--self", "--split", "dev", "--strategies", "sparse", "--at", "1", "--out", misses, "--json", file)
+	require.Zero(t, r.code, "%s", r)
+	require.Positive(t, readFigures(t, file)["sparse.misses"])
+	entries, err := os.ReadDir(misses)
+	require.NoError(t, err)
+	require.Greater(t, len(entries), 1)
+}
+
+func TestEvalSweep(t *testing.T) {
+	needModel(t)
+	file := filepath.Join(t.TempDir(), "figures.json")
+	r := sluice(t, "eval", "sweep", groundedAccess, "--strategies", "sparse,dense", "--json", file)
+	require.Zero(t, r.code, "%s", r)
+	measured := readFigures(t, file)
+	require.Equal(t, 2.0, measured["points"])
+	require.Contains(t, measured, "test.grounded-access.leaks")
+	require.Zero(t, measured["test.grounded-access.leaks"])
+}

@@ -1,0 +1,31 @@
+// Who the visitor is. A token lives in this tab's sessionStorage, goes into the
+// Authorization header alone, and is gone with the tab.
+
+const key = "sluice.session";
+
+let kept = JSON.parse(sessionStorage.getItem(key) ?? "null");
+
+export const session = {
+  identity: null, // of GET v1/identity
+  eyes: null, // the principal through whose eyes an administrator looks
+
+  get known() { return kept !== null; },
+  get admin() { return this.identity?.role === "admin"; },
+
+  headers() {
+    if (kept?.token) return { Authorization: `Bearer ${kept.token}` };
+    if (kept?.demo) return { "X-Sluice-Principal": kept.demo };
+    return {};
+  },
+
+  enter(credentials) {
+    kept = credentials;
+    sessionStorage.setItem(key, JSON.stringify(kept));
+  },
+
+  leave() {
+    kept = null;
+    this.identity = this.eyes = null;
+    sessionStorage.removeItem(key);
+  },
+};
