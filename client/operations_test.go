@@ -31,6 +31,7 @@ var operations = map[string]func(*Client) error{
 	"previewAccess":   func(c *Client) error { _, err := c.PreviewAccess(ctx, "c", AccessPreviewRequest{}); return err },
 	"explainAccess":   func(c *Client) error { _, err := c.ExplainAccess(ctx, "c", AccessQuestion{}); return err },
 	"search":          func(c *Client) error { _, err := c.Search(ctx, "c", SearchRequest{}); return err },
+	"answer":          func(c *Client) error { _, err := c.Answer(ctx, "c", AnswerRequest{}); return err },
 	"putQueries":      func(c *Client) error { return c.SetQueries(ctx, "c", QuerySet{}) },
 	"getQueries":      func(c *Client) error { _, err := c.Queries(ctx, "c"); return err },
 	"startReindex":    func(c *Client) error { _, err := c.Reindex(ctx, "c", ReindexRequest{}); return err },

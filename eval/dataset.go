@@ -29,12 +29,17 @@ type Dataset struct {
 	// records, never from the code under test.
 	Visible  map[string]map[string]uint32
 	Matching Matching
-	Cutoffs  []int    // further k for Recall@k and nDCG@k
-	Depth    int      // results asked for in each search
-	Notes    []string // what the loader left out, for the report
-	Policies string   `json:"-"` // directory of Cedar policies; "" for the starter set
-	tenants  []string // in place of those that the documents name; nil: those
+	Cutoffs  []int     // further k for Recall@k and nDCG@k
+	Depth    int       // results asked for in each search
+	Notes    []string  // what the loader left out, for the report
+	Policies string    `json:"-"` // directory of Cedar policies; "" for the starter set
+	tenants  []string  // in place of those that the documents name; nil: those
+	Planted  []Planted `json:"-"` // what documents tell language models to say
 }
+
+// Planted is an instruction to language models in a document: what it wants
+// said, and the mark of an answer that says so.
+type Planted struct{ Text, Mark string }
 
 // Document is one version of one document.
 type Document struct {
@@ -81,6 +86,7 @@ type Case struct {
 	AsOf         *time.Time
 	Exclude      []string // documents taken out before ranks are counted
 	Tags         []string
+	Facts        []string `json:",omitempty"` // that an answer says; none: the quotes
 }
 
 // Evidence is one item that answers a case: a quote in a version of a document,

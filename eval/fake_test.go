@@ -28,6 +28,7 @@ type fakeBackend struct {
 	onRefusal  func(s fakeSession, key string, problem *client.Problem)
 	onWrite    func(result *client.WriteResult)
 	onDocument func(doc *client.DocumentInfo)
+	onAnswer   func(p Principal, r client.AnswerRequest, a *client.Answer)
 }
 
 func newFake(d *Dataset) *fakeBackend {

@@ -13,6 +13,7 @@ const (
 	Degraded     Kind = "degraded"     // a response left a stage out
 	ProbeFailure Kind = "probe"        // an answer shows that a forbidden document exists
 	Mixed        Kind = "chunkers"     // documents of one format are cut in different ways
+	Unfounded    Kind = "unfounded"    // an answer says or shows what it may not
 )
 
 // Finding is one thing that the gate holds against the service.
@@ -50,6 +51,7 @@ const (
 	OutOfScope                  // a document out of scope was found
 	SomeDegraded                // a response left a stage out
 	MixedUp                     // documents of one format are cut in different ways
+	Unsound                     // an answer says or shows what it may not
 )
 
 // String names the outcome.
@@ -65,12 +67,14 @@ func (o Outcome) String() string {
 		return "scope failure"
 	case Leaked:
 		return "leak"
+	case Unsound:
+		return "unfounded"
 	}
 	return "failed"
 }
 
 // ExitCode is the process's: 0 passed, 1 failed, 2 a leak, 3 a scope failure,
-// 4 a degraded response, 5 chunkers mixed.
+// 4 a degraded response, 5 chunkers mixed, 6 an unfounded answer.
 func (o Outcome) ExitCode() int {
 	switch o {
 	case Passed:
@@ -81,6 +85,8 @@ func (o Outcome) ExitCode() int {
 		return 3
 	case SomeDegraded:
 		return 4
+	case Unsound:
+		return 6
 	case MixedUp:
 		return 5
 	}
@@ -115,6 +121,8 @@ func outcomeOf(findings []Finding) Outcome {
 		return Failed
 	case found[ScopeFailure]:
 		return OutOfScope
+	case found[Unfounded]:
+		return Unsound
 	case found[Mixed]:
 		return MixedUp
 	case found[Degraded]:

@@ -33,6 +33,7 @@ type Response struct {
 	PlanHash   string
 	Ranking    Ranking // of the plan
 	Generation uint32  // that the whole answer is from
+	Analyzer   string  // of the collection's texts
 	Visible    int     // documents the principal may read
 	OutOfScope int     // of those, not applicable
 	Epoch      uint64  // that the answer reflects at least; for the audit, not for who asks

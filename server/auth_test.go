@@ -57,6 +57,7 @@ func TestRoles(t *testing.T) {
 		"POST " + c + "/access/preview":      identity.Admin,
 		"POST " + c + "/access/explain":      identity.Admin,
 		"POST " + c + "/search":              identity.Read,
+		"POST " + c + "/answer":              identity.Read,
 		"PUT " + c + "/queries":              identity.Admin,
 		"GET " + c + "/queries":              identity.Admin,
 		"POST " + c + "/reindex":             identity.Admin,

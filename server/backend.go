@@ -8,6 +8,7 @@ import (
 	"sluice/ingest"
 	"sluice/model/tokenizer"
 	"sluice/retrieve"
+	answers "sluice/retrieve/answer"
 	"sluice/store"
 )
 
@@ -59,6 +60,8 @@ type Backend interface {
 	// ("" for the first), and the cursor of the next page ("" for none).
 	List(ctx context.Context, p filter.Principal, collection, cursor string, limit int) (page []store.Record, next string, err error)
 	Search(ctx context.Context, r retrieve.Request) (retrieve.Response, error)
+	// Answer makes a cited answer, or shows the evidence alone.
+	Answer(ctx context.Context, r answers.Request) (answers.Response, error)
 
 	Reindexer() Reindexer
 

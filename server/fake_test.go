@@ -13,6 +13,7 @@ import (
 	"sluice/ingest"
 	"sluice/model/tokenizer"
 	"sluice/retrieve"
+	answers "sluice/retrieve/answer"
 	"sluice/store"
 )
 
@@ -24,10 +25,12 @@ type fake struct {
 	documents   map[string]map[string]store.Content
 	searched    []retrieve.Request
 	written     []ingest.Document
+	asked       []answers.Request
 
 	onWrite  func(ctx context.Context, d ingest.Document) error
 	onSearch func(ctx context.Context, r retrieve.Request) error
 	onEmbed  func(texts []string) error
+	onAnswer func(ctx context.Context, r answers.Request) (answers.Response, error)
 	notReady error
 
 	reindexes fakeReindexer
@@ -202,6 +205,25 @@ func (f *fake) Search(ctx context.Context, r retrieve.Request) (retrieve.Respons
 			Legs: map[string]retrieve.LegRank{"dense": {Rank: i + 1, Score: .5}},
 		})
 	}
+	return response, nil
+}
+
+func (f *fake) Answer(ctx context.Context, r answers.Request) (answers.Response, error) {
+	found, err := f.Search(ctx, retrieve.Request{Principal: r.Principal, Collection: r.Collection, Query: r.Question, K: 5, Scope: r.Scope})
+	if err != nil {
+		return answers.Response{}, err
+	}
+	f.mu.Lock()
+	f.asked = append(f.asked, r)
+	f.mu.Unlock()
+	if f.onAnswer != nil {
+		return f.onAnswer(ctx, r)
+	}
+	response := answers.Response{Outcome: answers.Evidence, Queries: []string{r.Question}, Dropped: map[string]int{}, Search: found, Stages: found.Stages}
+	for i, one := range found.Results {
+		response.Passages = append(response.Passages, answers.Passage{ID: fmt.Sprintf("S%d", i+1), Key: one.Key, Version: one.Version, End: one.End, Text: one.Text})
+	}
+	response.Search.Results = nil
 	return response, nil
 }
 

@@ -107,7 +107,7 @@ var wireTypes = []any{
 	client.CollectionSettings{}, client.Collection{}, client.Document{}, client.WriteResult{}, client.AccessPatch{},
 	client.AccessLine{}, client.AccessPreviewRequest{}, client.AccessPreview{}, client.AccessQuestion{}, client.AccessExplanation{},
 	client.ReindexRequest{}, client.ReindexChange{}, client.ReindexEstimate{}, client.Generations{}, client.QuerySet{},
-	client.Identity{}, client.Demo{}, client.Collections{}, client.Listing{}, client.SearchRequest{}, client.SearchResponse{}, client.Problem{}, client.Status{},
+	client.Identity{}, client.Demo{}, client.Collections{}, client.Listing{}, client.SearchRequest{}, client.SearchResponse{}, client.AnswerRequest{}, client.Answer{}, client.AnswerEvent{}, client.Problem{}, client.Status{},
 	client.EmbeddingRequest{}, client.EmbeddingResponse{}, client.EmbeddingError{},
 	client.EmbedRequest{}, client.EmbedAllRequest{}, client.SimilarityRequest{}, client.RankRequest{}, client.Rank{},
 	client.PredictRequest{}, client.Prediction{}, client.TokenizeRequest{}, client.Token{}, client.DecodeRequest{},

@@ -12,6 +12,7 @@ import (
 	"sluice/ingest"
 	"sluice/model/tokenizer"
 	"sluice/retrieve"
+	answers "sluice/retrieve/answer"
 	"sluice/server"
 	"sluice/store"
 )
@@ -20,6 +21,7 @@ import (
 type backend struct {
 	store      store.Store
 	engine     *retrieve.Engine
+	answerer   *answers.Answerer
 	writer     *ingest.Writer
 	reindexer  *ingest.Reindexer
 	embedder   *gpu.Scheduler
@@ -87,6 +89,10 @@ func (b *backend) List(ctx context.Context, p filter.Principal, collection, curs
 
 func (b *backend) Search(ctx context.Context, r retrieve.Request) (retrieve.Response, error) {
 	return b.engine.Search(ctx, r)
+}
+
+func (b *backend) Answer(ctx context.Context, r answers.Request) (answers.Response, error) {
+	return b.answerer.Answer(ctx, r)
 }
 
 func (b *backend) Reindexer() server.Reindexer { return b.reindexer }

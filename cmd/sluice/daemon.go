@@ -21,7 +21,7 @@ import (
 	"golang.org/x/sync/errgroup"
 	"golang.org/x/time/rate"
 
-	"sluice/chunk/chat"
+	"sluice/chunk/planner"
 	"sluice/document/convert"
 	"sluice/filter"
 	"sluice/gpu"
@@ -30,8 +30,10 @@ import (
 	"sluice/index/milvus"
 	"sluice/index/text"
 	"sluice/ingest"
+	"sluice/model/chat"
 	"sluice/model/hub"
 	"sluice/retrieve"
+	answers "sluice/retrieve/answer"
 	"sluice/server"
 	"sluice/server/audit"
 	"sluice/server/config"
@@ -352,10 +354,15 @@ func (d *daemon) openServer(ctx context.Context) error {
 	if d.traces, err = traces.Open(ctx, d.config.Traces, commit, d.log); err != nil {
 		return err
 	}
+	answerer, err := d.newAnswerer()
+	if err != nil {
+		return err
+	}
 	d.server = server.New(server.Options{
 		Backend: &backend{
 			store:      d.store,
 			engine:     d.engine,
+			answerer:   answerer,
 			writer:     d.writer,
 			reindexer:  d.reindexer,
 			embedder:   d.embedder,
@@ -384,7 +391,7 @@ func (d *daemon) newWriter() (*ingest.Writer, error) {
 			return nil, fmt.Errorf("planner.key_file: %w", err)
 		}
 	}
-	return w.Planning(chat.Planner{URL: p.URL, Model: p.Model, Key: strings.TrimSpace(string(key))}), nil
+	return w.Planning(planner.Planner{Chat: chat.New(p.URL, p.Model, strings.TrimSpace(string(key)))}), nil
 }
 
 // codeCache is the folder for compiled code, "" if there is no home for it.
@@ -419,6 +426,28 @@ func (d *daemon) newEngine() *retrieve.Engine {
 		engine.RerankWith(d.reranker, d.config.Limits.RerankTimeout)
 	}
 	return engine
+}
+
+// newAnswerer has no model where none is configured.
+func (d *daemon) newAnswerer() (*answers.Answerer, error) {
+	o := answers.Options{
+		Searcher: d.engine, Embedder: d.embedder, Tokens: answers.DefaultTokens, Timeout: d.config.Limits.RequestTimeout, Observer: server.NewAnswerMetrics(d.registry),
+	}
+	c := d.config.Answer
+	if c == nil {
+		return answers.New(o), nil
+	}
+	key := os.Getenv(c.KeyEnv)
+	if c.KeyEnv != "" && key == "" {
+		return nil, fmt.Errorf("answer.key_env: the variable %s is empty; put the key into it, or leave key_env out", c.KeyEnv)
+	}
+	o.Chat = chat.New(c.BaseURL, c.Model, key)
+	o.Timeout, o.Tokens, o.Relevance, o.Rerank = c.Timeout, c.ContextTokens, *c.Relevance, c.Rerank
+	o.Prices = answers.Prices{Prompt: c.PromptPrice, Completion: c.CompletionPrice}
+	if d.classifier != nil && slices.ContainsFunc(d.classifier.Info().Labels, answers.IsEntailment) {
+		o.Entailment = d.classifier
+	}
+	return answers.New(o), nil
 }
 
 // serve answers on the listener, and the admin listener if there is one, until

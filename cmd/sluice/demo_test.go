@@ -24,6 +24,9 @@ func tourOf(t *testing.T, data string) string {
 	r = sluice(t, "search", "When is the quay closed?", "--collection", "mine", "--as", "you", "--server", url)
 	require.Zero(t, r.code, "%s", r)
 	require.Contains(t, r.out, "The quay is closed on Sundays.")
+	r = sluice(t, "answer", "When is the quay closed?", "--collection", "mine", "--as", "you", "--server", url)
+	require.Zero(t, r.code, "%s", r)
+	require.Regexp(t, `S1\. .*\(own\.md, version 1\)\n    The quay is closed on Sundays\.`, r.out, "the evidence, without a model")
 
 	p.signal(syscall.SIGINT)
 	require.Zero(t, p.wait(), "%s", p.err.text())

@@ -19,7 +19,8 @@ type cli struct {
 	Serve    serveCommand    `cmd:"" help:"Run the daemon."`
 	Demo     demoCommand     `cmd:"" help:"Run the daemon with the demo corpus and show one question asked by two principals."`
 	Ingest   ingestCommand   `cmd:"" help:"Send a folder of documents to the daemon."`
-	Search   searchCommand   `cmd:"" help:"Ask the daemon a question."`
+	Search   searchCommand   `cmd:"" help:"Ask the daemon for passages."`
+	Answer   answerCommand   `cmd:"" help:"Ask the daemon a question."`
 	Reindex  reindexCommand  `cmd:"" help:"Cut and embed a collection anew beside the one that serves, and switch to it."`
 	Cache    cacheCommand    `cmd:"" help:"Look at the embedding cache, and prune it."`
 	Access   accessCommand   `cmd:"" help:"Change, preview and explain who may read what."`

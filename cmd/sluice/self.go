@@ -31,24 +31,32 @@ type self struct {
 	secret    signer
 	dir       string
 	precision string
+	answer    *config.Answer // nil: no model answers
 	url       string
 	cancel    context.CancelFunc
 	done      chan error
 }
 
 // selfStarter starts daemons that run the model in a precision.
-func selfStarter(precision string) eval.Starter {
+func selfStarter(precision string) eval.Starter { return answeringStarter(precision, nil) }
+
+// answeringStarter starts daemons that answer with a chat model, too.
+func answeringStarter(precision string, answer *config.Answer) eval.Starter {
 	return func(ctx context.Context, dataset *eval.Dataset) (eval.Target, error) {
-		return startSelf(ctx, dataset, precision)
+		return startAnswering(ctx, dataset, precision, answer)
 	}
 }
 
 func startSelf(ctx context.Context, dataset *eval.Dataset, precision string) (eval.Target, error) {
+	return startAnswering(ctx, dataset, precision, nil)
+}
+
+func startAnswering(ctx context.Context, dataset *eval.Dataset, precision string, answer *config.Answer) (eval.Target, error) {
 	dir, err := os.MkdirTemp("", "sluice-eval-")
 	if err != nil {
 		return eval.Target{}, err
 	}
-	s := &self{dir: dir, precision: precision, secret: signer(rand.Text() + rand.Text()), done: make(chan error, 1)}
+	s := &self{dir: dir, precision: precision, answer: answer, secret: signer(rand.Text() + rand.Text()), done: make(chan error, 1)}
 	if err := s.start(ctx, dataset); err != nil {
 		return eval.Target{}, errors.Join(err, os.RemoveAll(dir))
 	}
@@ -82,7 +90,7 @@ func (s *self) settings(dataset *eval.Dataset) (config.Config, error) {
 	}
 	c := config.Default()
 	c.Listen, c.AdminListen, c.Data = "127.0.0.1:0", "off", filepath.Join(s.dir, "data")
-	c.Precision = s.precision
+	c.Precision, c.Answer = s.precision, s.answer
 	c.Policies, c.Log.Level = dataset.Policies, "warn"
 	c.Limits.RequestTimeout = evalTimeout
 	c.Auth.JWT = &config.JWT{

@@ -22,6 +22,7 @@ type Config struct {
 	Precision      string        `yaml:"precision" doc:"Arithmetic of the models: f32, bf16, int8, or auto for the fastest on this CPU that keeps each model's vectors; GPUs have bf16 only. Vectors of different precisions do not mix: what one has embedded, another refuses to serve."`
 	Policies       string        `yaml:"policies" doc:"Directory of Cedar policies (*.cedar) and their schema. Empty: readers alone decide, within the tenant."`
 	Planner        *Planner      `yaml:"planner" doc:"A chat model that plans the chunks of collections with the chunker plan/1. Without it rules do. It sees the documents' text; a document that it gives no plan for is not written."`
+	Answer         *Answer       `yaml:"answer" doc:"A chat model that answers questions from passages (docs/answers.md). Without it answers are the passages alone. It sees the text of passages that whoever asks may read."`
 	Milvus         []string      `yaml:"milvus" doc:"Milvus servers or clusters (2.3 or newer) that keep the vectors, host:port; documents are spread over them. Not with store. Empty: the index is in the data directory. The postings always are."`
 	MilvusDown     string        `yaml:"milvus_down" doc:"What a search answers while one of several Milvus clusters cannot be used: error (503), or degrade, without what is there, which the answer says."`
 	TLS            TLS           `yaml:"tls" doc:"Certificate of the API's listener. Without one it speaks plain HTTP: then keep it on loopback, or behind a proxy that does TLS."`
@@ -38,6 +39,19 @@ type Planner struct {
 	URL     string `yaml:"url" doc:"Its API; /chat/completions is appended." example:"http://127.0.0.1:8000/v1"`
 	Model   string `yaml:"model" doc:"The model's name there." example:"planner"`
 	KeyFile string `yaml:"key_file" doc:"File with the key to send, if one is wanted." example:"planner.key"`
+}
+
+// Answer is a chat model behind an OpenAI-compatible API, and what is made of what it says.
+type Answer struct {
+	BaseURL         string        `yaml:"base_url" doc:"Its API; /chat/completions is appended." example:"http://127.0.0.1:8000/v1"`
+	Model           string        `yaml:"model" doc:"The model's name there." example:"qwen3-8b"`
+	KeyEnv          string        `yaml:"key_env" doc:"Environment variable with the key to send, if one is wanted." example:"ANSWER_KEY"`
+	Timeout         time.Duration `yaml:"timeout" doc:"Of all that the model is asked for one answer; past it the answer is the passages alone, marked as degraded. Less than limits.request_timeout. Default: 20s." example:"20s"`
+	ContextTokens   int           `yaml:"context_tokens" doc:"Of the passages that the model is shown, counted as three bytes each. Default: 4000." example:"4000"`
+	Relevance       *float64      `yaml:"relevance" doc:"How relevant to the question, in late interaction, a cited passage must be: a number that depends on the embedding model; 0: no matter. Default: 0.5, for all-minilm-l6-v2." example:"0.5"`
+	Rerank          bool          `yaml:"rerank" doc:"Have the model order the passages first: one call more." example:"false"`
+	PromptPrice     float64       `yaml:"prompt_price" doc:"Of a million tokens, for the metric of costs." example:"0.15"`
+	CompletionPrice float64       `yaml:"completion_price" doc:"The same of what the model says." example:"0.60"`
 }
 
 // TLS is the certificate of the API's listener.

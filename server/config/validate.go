@@ -1,6 +1,7 @@
 package config
 
 import (
+	"cmp"
 	"encoding/hex"
 	"errors"
 	"fmt"
@@ -8,6 +9,7 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+	"time"
 
 	"sluice/gpu/cuda"
 )
@@ -21,6 +23,17 @@ func (c *Config) EnsureDefaults() {
 		fill(&jwt.Claims.Subject, "sub")
 		fill(&jwt.Claims.Groups, "groups")
 		fill(&jwt.Claims.Roles, "roles")
+	}
+	if c.Answer != nil {
+		c.Answer.ensureDefaults()
+	}
+}
+
+func (a *Answer) ensureDefaults() {
+	a.Timeout = cmp.Or(a.Timeout, 20*time.Second)
+	a.ContextTokens = cmp.Or(a.ContextTokens, 4000)
+	if relevance := 0.5; a.Relevance == nil {
+		a.Relevance = &relevance
 	}
 }
 
@@ -46,6 +59,7 @@ func (c Config) Validate() error {
 		c.Demo.validate(),
 		c.Audit.validate(),
 		c.Planner.validate(),
+		c.Answer.validate(c.Limits.RequestTimeout),
 		c.Traces.validate(),
 		oneOf("log.level", c.Log.Level, "debug", "info", "warn", "error"),
 		oneOf("log.format", c.Log.Format, "text", "json"),
@@ -147,6 +161,20 @@ func (p *Planner) validate() error {
 		return nil
 	}
 	return errors.Join(required("planner.url", p.URL), required("planner.model", p.Model))
+}
+
+func (a *Answer) validate(whole time.Duration) error {
+	if a == nil {
+		return nil
+	}
+	errs := []error{httpURL("answer.base_url", a.BaseURL), required("answer.model", a.Model), positive("answer.timeout", int64(a.Timeout)), positive("answer.context_tokens", int64(a.ContextTokens))}
+	if a.Timeout >= whole {
+		errs = append(errs, errors.New("answer.timeout: must be less than limits.request_timeout, or no time is left to send the passages"))
+	}
+	if a.Relevance != nil && (*a.Relevance < 0 || *a.Relevance > 1) || a.PromptPrice < 0 || a.CompletionPrice < 0 {
+		errs = append(errs, errors.New("answer: relevance is a number from 0 to 1, and prices are not negative"))
+	}
+	return errors.Join(errs...)
 }
 
 func (a Audit) validate() error {

@@ -1,4 +1,4 @@
-package chat
+package planner
 
 import (
 	"context"
@@ -14,6 +14,7 @@ import (
 
 	"sluice/chunk"
 	"sluice/document"
+	"sluice/model/chat"
 )
 
 // script answers with its lines, one a request; a number is a status.
@@ -35,7 +36,7 @@ func script(t *testing.T, answers ...any) (Planner, *[]map[string]any) {
 		}
 	}))
 	t.Cleanup(server.Close)
-	return Planner{URL: server.URL + "/v1", Model: "m", Key: "key", Client: server.Client()}, &asked
+	return Planner{chat.New(server.URL+"/v1", "m", "key")}, &asked
 }
 
 func parsed(t *testing.T) document.Document {
@@ -110,7 +111,7 @@ func TestNoAnswerIsNotWaitedForForEver(t *testing.T) {
 	doc := parsed(t)
 	synctest.Test(t, func(t *testing.T) {
 		h := &hung{}
-		p := Planner{URL: "http://planner.test/v1", Model: "m", Client: &http.Client{Transport: h}}
+		p := Planner{chat.New("http://planner.test/v1", "m", "").Over(h)}
 		began := time.Now()
 		_, err := chunk.Planned(t.Context(), doc, p)
 		require.ErrorIs(t, err, chunk.ErrPlanner)
@@ -127,7 +128,7 @@ func TestNoAnswerIsNotWaitedForForEver(t *testing.T) {
 
 // TestLongAnswersAreNotRead: not beyond a mebibyte.
 func TestLongAnswersAreNotRead(t *testing.T) {
-	p, asked := script(t, `{"chunks":[`+strings.Repeat(" ", maxAnswer)+`["p1"],["p2"],["p3"],["t1"]]}`)
+	p, asked := script(t, `{"chunks":[`+strings.Repeat(" ", 1<<20)+`["p1"],["p2"],["p3"],["t1"]]}`)
 	_, err := chunk.Planned(t.Context(), parsed(t), p)
 	require.ErrorIs(t, err, chunk.ErrPlanner)
 	require.Len(t, *asked, attempts)

@@ -1,0 +1,226 @@
+package answer
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"sluice/gpu"
+	"sluice/retrieve/answer/ground"
+)
+
+// Why sentences are dropped, beside the faults of package ground.
+const (
+	Malformed    = "malformed"
+	Uncited      = "citation" // cites nothing, or what there is not
+	Irrelevant   = "relevance"
+	OffSubject   = "subject" // cites what has none of the names that are asked about
+	NoAmount     = "amount"  // cites what has no amount of money, which is asked for
+	NotEntailed  = "entailment"
+	NotReadable  = "revoked" // cites what the principal may not read any more
+	leastEntails = 0.5
+	// sameName is the cosine from which two names are taken for the same thing (Europe,
+	// EU; America, US), by all-MiniLM-L6-v2. Measured: docs/answers.md.
+	sameName   = 0.45
+	maxNames   = 256 // of the question, and of the passages, that are compared
+	entailment = "entailment"
+)
+
+// checked returns the sentences that stand, and counts the others by why not.
+func (q *answering) checked(ctx context.Context, said []Sentence) ([]Sentence, error) {
+	var standing []Sentence
+	for i, s := range said {
+		if reason := q.fault(i, &s); reason != "" {
+			q.response.Dropped[reason]++
+			continue
+		}
+		standing = append(standing, s)
+	}
+	standing, err := q.entailed(ctx, standing)
+	if err != nil {
+		return nil, err
+	}
+	return q.stillReadable(ctx, standing)
+}
+
+// fault is why the i-th sentence does not stand, "" if it does. Then its
+// citations are those of the passages that say it, each by itself.
+func (q *answering) fault(i int, s *Sentence) string {
+	s.Text = strings.Join(strings.Fields(s.Text), " ")
+	if i >= maxSentences || len(s.Text) > maxText || len(s.Citations) > maxCitations || !clean(s.Text) {
+		return Malformed
+	}
+	reason := Uncited
+	var say []string
+	for _, p := range q.cited(s) {
+		if fault := q.faultOf(s.Text, p); fault != "" {
+			reason = fault
+		} else {
+			say = append(say, p.ID)
+		}
+	}
+	if s.Citations = say; len(say) > 0 {
+		return ""
+	}
+	return reason
+}
+
+// faultOf is why a passage does not say a sentence, or nothing that is asked for.
+func (q *answering) faultOf(text string, p Passage) string {
+	source := q.source(p)
+	faults := source.Faults(text)
+	switch {
+	case len(faults) > 0:
+		return string(faults[0])
+	case len(q.subjects) > 0 && !slices.ContainsFunc(q.subjects, source.Mentions):
+		return OffSubject
+	case ground.AsksMoney(q.response.Queries[0]) && !source.HasMoney():
+		return NoAmount
+	case p.related && p.relevance < q.Relevance:
+		return Irrelevant
+	}
+	return ""
+}
+
+// cited are the passages that a sentence cites, each once; none if one of them
+// does not exist.
+func (q *answering) cited(s *Sentence) (cited []Passage) {
+	for _, c := range s.Citations {
+		id := strings.Trim(c, "[] ")
+		at := slices.IndexFunc(q.context, func(p Passage) bool { return p.ID == id })
+		if at < 0 {
+			return nil
+		}
+		if !slices.ContainsFunc(cited, func(p Passage) bool { return p.ID == id }) {
+			cited = append(cited, q.context[at])
+		}
+	}
+	return cited
+}
+
+// clean reports text without characters that are not seen, or that turn the
+// direction of others.
+func clean(text string) bool {
+	return utf8.ValidString(text) && !strings.ContainsFunc(text, func(r rune) bool {
+		return unicode.IsControl(r) || unicode.Is(unicode.Cf, r) && r != '\u200d' && r != '\u200c'
+	})
+}
+
+// entailed keeps what the passages entail, as far as a model can tell.
+func (q *answering) entailed(ctx context.Context, said []Sentence) ([]Sentence, error) {
+	if q.Entailment == nil || len(said) == 0 {
+		return said, nil
+	}
+	label := slices.IndexFunc(q.Entailment.Info().Labels, IsEntailment)
+	pairs := make([]gpu.Pair, len(said))
+	for i := range said {
+		var premise []string
+		for _, p := range q.cited(&said[i]) {
+			premise = append(premise, p.shown.whole())
+		}
+		pairs[i] = gpu.Pair{First: strings.Join(premise, "\n"), Second: said[i].Text}
+	}
+	judged, err := q.Entailment.Classify(ctx, gpu.ScoreRequest{Pairs: pairs, Truncation: gpu.Truncation{LongestFirst: true}})
+	if err != nil {
+		if ctx.Err() == nil {
+			q.degraded("entailment_unavailable")
+		}
+		return said, ctx.Err()
+	}
+	kept := said[:0]
+	for i, s := range said {
+		if judged[i].Probabilities()[label] >= leastEntails {
+			kept = append(kept, s)
+		} else {
+			q.response.Dropped[NotEntailed]++
+		}
+	}
+	return kept, nil
+}
+
+// IsEntailment reports the label of a classifier that checks answers.
+func IsEntailment(label string) bool { return strings.EqualFold(label, entailment) }
+
+// stillReadable drops what cites a passage that was taken away meanwhile.
+func (q *answering) stillReadable(ctx context.Context, said []Sentence) ([]Sentence, error) {
+	readable, err := q.readable(ctx, q.citedBy(said))
+	if err != nil {
+		return nil, err
+	}
+	var kept []Sentence
+	for _, s := range said {
+		if slices.ContainsFunc(s.Citations, func(id string) bool { return !readable[id] }) {
+			q.response.Dropped[NotReadable]++
+			continue
+		}
+		kept = append(kept, s)
+	}
+	return kept, nil
+}
+
+func (q *answering) citedBy(said []Sentence) (all []Passage) {
+	for i := range said {
+		all = append(all, q.cited(&said[i])...)
+	}
+	return all
+}
+
+// unmentioned reports that a name or a rank that is asked about is in no
+// passage, nor, of a name, one that means the same. The others become the
+// subjects of what is answered.
+func (q *answering) unmentioned(ctx context.Context) bool {
+	var names, ranks []string
+	for _, query := range q.response.Queries {
+		names, ranks = append(names, ground.Names(query, q.language)...), append(ranks, ground.Ranks(query)...)
+	}
+	var alike [][]string
+	if len(names) > 0 {
+		alike = q.alike(ctx, names[:min(len(names), maxNames)])
+	}
+	for i, name := range slices.Concat(names, ranks) {
+		var same []string
+		if i < len(alike) {
+			same = alike[i]
+		}
+		if slices.ContainsFunc(q.context, func(p Passage) bool { return q.source(p).Mentions(name) }) {
+			q.subjects = append(append(q.subjects, name), same...)
+		} else if len(same) == 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// alike returns, for each name, those of the passages that mean the same; none
+// where that cannot be told.
+func (q *answering) alike(ctx context.Context, names []string) [][]string {
+	var whole strings.Builder
+	for _, p := range q.context {
+		whole.WriteString(p.shown.whole() + "\n")
+	}
+	there := ground.Capitals(whole.String())
+	there = there[:min(len(there), maxNames)]
+	alike := make([][]string, len(names))
+	embedded, err := q.Embedder.Embed(ctx, gpu.Request{Texts: slices.Concat(names, there)})
+	if err != nil {
+		return alike
+	}
+	for i := range names {
+		for j, e := range embedded[len(names):] {
+			if dot(embedded[i].Vector, e.Vector) >= sameName {
+				alike[i] = append(alike[i], there[j])
+			}
+		}
+	}
+	return alike
+}
+
+// dot is the cosine of vectors of length 1.
+func dot(a, b []float32) (sum float64) {
+	for i := range a {
+		sum += float64(a[i]) * float64(b[i])
+	}
+	return sum
+}

@@ -1,0 +1,157 @@
+package ground
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"sluice/index/text"
+)
+
+func language(t testing.TB, analyzer string) Language {
+	a, err := text.New(analyzer)
+	require.NoError(t, err)
+	return Language{Terms: a.Terms, CapitalNouns: analyzer == "german"}
+}
+
+const policy = `The meal allowance is 60 EUR per day for travel inside the EU and 75 USD per day for travel inside the US. Alcohol is not reimbursed.
+Claims submitted later than 90 days are rejected. The rule is in force since 12 March 2026; the office opens at 08:00 and closes at 5 pm.
+The Enterprise plan allows 3,000 requests per minute and costs €2,100 a month; single sign-on is part of it. Data never leaves the region.
+The first review is in November. Ask in #travel-help or at travel@example.org. Parents get two fully paid weeks; managers may add one day.
+Uptime was 99.95 percent. Zoë Müller signs. The limit is 1.5 GB, one and a half hours or twenty-five files.`
+
+// Each sentence is as its source says, in other words.
+func TestWhatTheSourceSays(t *testing.T) {
+	s := NewSource([]Section{{"Travel Policy > Meals", policy}}, language(t, "english"))
+	for _, sentence := range []string{
+		"The meal allowance is 60 EUR per day inside the EU.",
+		"Inside the European Union the meal allowance is 60 € a day.",
+		"The allowance for travel inside the United States is seventy-five dollars per day.",
+		"Alcohol isn't reimbursed.",
+		"The meal allowance is 75 USD/day for travel inside the US.",
+		"The daily meal allowance is 60 EUR.",
+		"Claims later than ninety days are rejected.",
+		"Claims later than 90 days are not reimbursed.",
+		"The rule is in force since March 12, 2026.",
+		"The rule is in force since 2026-03-12.",
+		"The rule is in force since the 12th of March 2026.",
+		"The rule is in force since 12/03/2026.",
+		"The rule is in force since March 2026.",
+		"The office opens at 8:00 am and closes at 17:00.",
+		"The Enterprise plan allows 3000 requests a minute.",
+		"The Enterprise plan allows 3 thousand requests per minute.",
+		"The Enterprise plan allows ３，０００ requests per minute.",
+		"The Enterprise plan allows ٣٠٠٠ requests per minute.",
+		"The Enterprise plan costs 2100 EUR per month and has SSO.",
+		"Data does not leave the region.",
+		"The 1st review is in November.",
+		"Ask at #travel-help.",
+		"Parents get 2 weeks fully paid.",
+		"The meal allowance is no more than 60 EUR per day.",
+		"Uptime was 99.95 %.",
+		"Uptime was 99,95%.",
+		"The paper signs Zoe Muller.",
+		"The limit is 1.5 GB, 1.5 hours or 25 files.",
+		"One of the managers may add 1 day.",
+	} {
+		require.Empty(t, s.Faults(sentence), "%s", sentence)
+	}
+}
+
+// Each sentence says one thing that its source does not.
+func TestWhatTheSourceDoesNotSay(t *testing.T) {
+	s := NewSource([]Section{{"Travel Policy > Meals", policy}}, language(t, "english"))
+	for sentence, want := range map[string]Fault{
+		"The meal allowance is 95 EUR per day inside the EU.":                  Number,
+		"The meal allowance is 6 EUR per day inside the EU.":                   Number,
+		"The meal allowance is 60 USD per day inside the EU.":                  Unit,
+		"The meal allowance is 60 EUR per week inside the EU.":                 Unit,
+		"The meal allowance is sixty GBP per day.":                             Unit,
+		"Alcohol is reimbursed.":                                               Negation,
+		"The meal allowance is not for travel inside the EU.":                  Negation,
+		"Data leaves the region.":                                              Negation,
+		"The rule is in force since 13 March 2026.":                            Date,
+		"The rule is in force since March 12, 2025.":                           Date,
+		"The rule is in force since 2026-04-12.":                               Date,
+		"The first review is in December.":                                     Date,
+		"The second review is in November.":                                    Number,
+		"The office opens at 9:00.":                                            Date,
+		"The office closes at 5 am.":                                           Date,
+		"The plan Standard allows 3,000 requests per minute.":                  Name,
+		"The Enterprise plan allows 3,000 requests per minute by OIDC.":        Name,
+		"The Enterprise plan allows 30 thousand requests per minute.":          Number,
+		"The Enterprise plan allows 3 million requests per minute.":            Number,
+		"The Enterprise plan costs €2,100 a day.":                              Unit,
+		"Ask in #travel-desk.":                                                 Name,
+		"Ask at travel@example.com for travel help.":                           Name,
+		"The travel policy is at https://evil.example/meal for the allowance.": Name,
+		"The paper signs Zoe Meier.":                                           Name,
+		"Dogs are welcome wherever colleagues agree.":                          Words,
+		"PWNED":                          Name,
+		"":                               Words,
+		"The limit is 2.5 hours.":        Number,
+		"The limit is twenty-six files.": Number,
+		"Uptime was 9995 percent.":       Number,
+	} {
+		require.Contains(t, s.Faults(sentence), want, "%s", sentence)
+	}
+}
+
+func TestOtherLanguages(t *testing.T) {
+	german := NewSource([]Section{{"", "Der Urlaub beträgt 30 Tage im Jahr und verfällt nicht. Er kostet 1.250 EUR und 99,95 Prozent."}}, language(t, "german"))
+	require.Empty(t, german.Faults("Urlaub verfällt nicht, er beträgt 30 Tage."))
+	require.Empty(t, german.Faults("Der Urlaub kostet 1250 EUR."))
+	require.Contains(t, german.Faults("Urlaub verfällt."), Negation)
+	require.Contains(t, german.Faults("Der Urlaub beträgt 31 Tage."), Number)
+	require.Empty(t, Names("Wie viele Tage beträgt der Urlaub?", german.language))
+	cjk := NewSource([]Section{{"", "年次有給休暇は２０日です。"}}, language(t, "cjk"))
+	require.Empty(t, cjk.Faults("年次有給休暇は20日です。"))
+	require.Contains(t, cjk.Faults("年次有給休暇は30日です。"), Number)
+}
+
+func TestNamesOfAQuestion(t *testing.T) {
+	for question, want := range map[string][]string{
+		"When is the Atlas cutover scheduled?":          {"Atlas"},
+		"What counts as a SEV1?":                        {"SEV1"},
+		"What does SSO cost in Germany?":                {"SSO", "Germany"},
+		"Do I get time off after 3am in March?":         nil,
+		"How much do Staff Engineers get?":              {"Staff Engineers"},
+		"What is the salary band of senior engineers?":  nil,
+		"Berlin? How many EUR, and what do I'd get?":    nil,
+		"WHAT DOES SSO COST IN GERMANY?":                nil,
+		"Is 2FA required, and a YubiKey, for iOS apps?": {"2FA", "YubiKey", "iOS"},
+	} {
+		require.Equal(t, want, Names(question, language(t, "english")), "%s", question)
+	}
+	require.Equal(t, []string{"Staff", "directors"}, Ranks("How much do Staff engineers get, and directors?"))
+	s := NewSource([]Section{{"Travel Policy > Meals", policy}}, language(t, "english"))
+	for name, want := range map[string]bool{"Enterprise": true, "SSO": true, "MEAL": true, "EU": true, "zoe": true, "Atlas": false, "SEV1": false, "claim": true, "OIDC": false} {
+		require.Equal(t, want, s.Mentions(name), name)
+	}
+}
+
+// What a text says has no fault against the text, whatever follows it.
+func FuzzFaults(f *testing.F) {
+	l := language(f, "english")
+	for _, line := range strings.Split(policy, ". ") {
+		f.Add(line, "Other 7 words, May 2020.")
+	}
+	f.Add("ﬁrst ½ 10.30.2020 99/99/9999 1.2.3.4 '''5,,,5", "İ\u200b\xff")
+	f.Fuzz(func(t *testing.T, text, more string) {
+		if len(text)+len(more) > MaxSource/4 {
+			return
+		}
+		s := NewSource([]Section{{"", text + "\n\n" + more}}, l)
+		for _, sentence := range sentences(normal(text)) {
+			if len(s.read(sentence).terms) == 0 {
+				continue
+			}
+			for _, fault := range s.Faults(sentence) {
+				t.Fatalf("%q of %q: %s", sentence, text, fault)
+			}
+		}
+		Names(text, l)
+		Capitals(text)
+	})
+}
