@@ -42,7 +42,7 @@ def arguments(build: Any) -> dict[str, Any]:
     made: dict[str, Any] = {
         "patch": wire.AccessPatch(), "document": wire.Document(key="k"), "supposed": wire.AccessPreviewRequest(),
         "principal": wire.Principal("ann"), "queries": wire.QuerySet([]), "name": "c", "collection": "c", "key": "k",
-        "action": "pause", "chunker": "structure/1",
+        "action": "pause", "chunker": "structure/1", "question": "q",
     }  # fmt: skip
     needed = [p.name for p in inspect.signature(build).parameters.values() if p.default is p.empty]
     if build is calls.explain_access:

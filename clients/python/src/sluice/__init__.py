@@ -42,6 +42,7 @@ from sluice.wire import (
     Scope,
     SearchResponse,
     SearchResult,
+    Turn,
     WriteResult,
 )
 
@@ -77,6 +78,7 @@ __all__ = [
     "ServerError",
     "SluiceError",
     "TransportError",
+    "Turn",
     "UnavailableError",
     "WriteResult",
 ]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Any, Generic, TypeVar
@@ -75,6 +75,7 @@ _write_result = reader(wire.WriteResult)
 _document = reader(wire.DocumentInfo)
 _listing = reader(wire.Listing)
 _search = reader(wire.SearchResponse)
+_answer = reader(wire.Answer)
 _preview = reader(wire.AccessPreview)
 _explanation = reader(wire.AccessExplanation)
 _estimate = reader(wire.ReindexEstimate)
@@ -151,6 +152,13 @@ def search(
         explain=explain,
     )
     return _post(of(collection, "search"), request, _search)
+
+
+def answer(
+    collection: str, question: str, *, history: Sequence[wire.Turn] | None = None, scope: wire.Scope | None = None
+) -> Call[wire.Answer]:
+    """Answer a question from what the principal may read, with citations."""
+    return _post(of(collection, "answer"), wire.AnswerRequest(question, history, scope), _answer)
 
 
 def set_access(collection: str, key: str, patch: wire.AccessPatch) -> Call[wire.WriteResult]:
