@@ -60,13 +60,19 @@ func (q *request) answer(body []byte) error {
 }
 
 // stream sends an answer that the request is charged with.
-func (q *request) stream(body io.Reader, size int) {
+func (q *request) stream(body copied, size int) {
 	q.streams = true
 	q.http.Response.SetBodyStream(largeAnswer{body, q}, size)
 }
 
-type largeAnswer struct {
+// copied is what can go to a connection without a buffer between.
+type copied interface {
 	io.Reader
+	io.WriterTo
+}
+
+type largeAnswer struct {
+	copied
 	q *request
 }
 
