@@ -381,6 +381,9 @@ func (d *daemon) openServer(ctx context.Context) error {
 
 func (d *daemon) newWriter() (*ingest.Writer, error) {
 	d.converter = convert.New(codeCache())
+	if d.converter.Prepare() {
+		d.log.Info("compiling the PDF reader in the background, once on this machine; the first PDF may wait for it")
+	}
 	w := ingest.NewWriter(d.store, d.embedder, d.serving).Parsing(d.converter.Parse)
 	p := d.config.Planner
 	if p == nil {
