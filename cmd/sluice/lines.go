@@ -58,7 +58,7 @@ func readQueryVectors(name string) (v queryVectors, err error) {
 		err = json.Unmarshal(text, &v)
 	}
 	if err != nil {
-		return v, fmt.Errorf("the vectors in %s: %w", name, err)
+		return v, fmt.Errorf("the vectors in %s, which are {\"vector\": […]} or {\"vectors\": [[…]]}: %w", name, err)
 	}
 	return v, nil
 }
