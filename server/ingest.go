@@ -36,6 +36,7 @@ type ingestion struct {
 	cancel     context.CancelFunc
 	lines      *lines
 	ahead      time.Duration       // by which it has read what its tenant may write
+	over       bool                // the last line was refused with all after it
 	held       *semaphore.Weighted // bytes of lines in the workers: no more than a largest line has
 	work       []chan job
 	order      chan job
@@ -59,8 +60,9 @@ func (s *Server) ingest(q *request, collection string) error {
 		apply:      func(ctx context.Context, d written) (client.WriteResult, error) { return q.write(ctx, collection, d) },
 	}
 	in.read = func(line []byte) (d written, err error) {
-		in.ahead = q.tenant.ingested(len(line))
-		err = decode(line, &d)
+		if err = decode(line, &d); err == nil {
+			err = in.charge(len(line))
+		}
 		return d, err
 	}
 	return s.stream(q, in)
@@ -97,6 +99,9 @@ func (in *ingestion) run() {
 	}
 	reporter.Go(in.report)
 	in.pump()
+	if in.over {
+		linger(in.q.http.Conn()) // else what is unread would cost the client the last results
+	}
 	for _, w := range in.work {
 		close(w)
 	}
@@ -128,14 +133,26 @@ func (in *ingestion) pump() {
 		}
 		in.release(j)
 		j.result <- failedResult(j.document.Key, lineFailure(err))
-		if !isLineFault(err) {
+		if in.over || !isLineFault(err) {
 			return
 		}
 	}
 }
 
-// rest waits until the tenant may write again: who sends a stream is slowed
-// down, not refused, and holds no bytes meanwhile. A drain ends it.
+// charge counts a line's bytes against the tenant's limit. Who sends a stream is
+// slowed down, and refused only where that would take longer than a client may:
+// a sleeping stream holds the slot of a request.
+func (in *ingestion) charge(bytes int) (err error) {
+	in.ahead, err = in.q.tenant.ingested(bytes, in.q.s.limits.ReadTimeout)
+	if err != nil {
+		in.q.s.metrics.rejected.Inc()
+		in.over = true
+	}
+	return err
+}
+
+// rest waits until the tenant may write again, and holds no bytes meanwhile. A
+// drain ends it.
 func (in *ingestion) rest() {
 	if in.ahead <= 0 {
 		return
