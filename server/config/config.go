@@ -138,7 +138,7 @@ type Audit struct {
 	FileBytes      Size          `yaml:"file_bytes" doc:"A larger file is rotated away."`
 	Files          int           `yaml:"files" doc:"Rotated files that are kept; 0 keeps all."`
 	Sync           time.Duration `yaml:"sync" doc:"How long a record may be on its way to the disk, and so be lost with the power. 0s: the record of an administrative action is on disk before the action begins, which costs it a write to disk more."`
-	Administration string        `yaml:"administration" doc:"What happens to writes and administrative actions whose record cannot be written: refuse (503), or continue (counted by sluice_audit_unwritten_total)."`
+	Administration string        `yaml:"administration" doc:"What happens to writes and administrative actions whose record cannot be written: refuse (503), or continue (counted by sluice_audit_unwritten_total). Looking through the eyes of others is refused in any case."`
 	Searches       string        `yaml:"searches" doc:"The same for searches; refuse makes every search wait for its record. off: searches are not recorded."`
 }
 
