@@ -89,9 +89,9 @@ func (q *request) run() (err error) {
 	return q.route.serve(q.s, q)
 }
 
-// traced begins the request's trace, of which probes have none.
+// traced begins the request's trace. Probes have none, nor what anybody may ask.
 func (q *request) traced(ctx context.Context) context.Context {
-	if q.s.traces == nil || q.route.probe {
+	if q.s.traces == nil || q.route.probe || q.route.open {
 		return ctx
 	}
 	q.trace = q.s.traces.Start(string(q.http.Request.Header.Peek("traceparent")), q.started)

@@ -145,7 +145,8 @@ type Audit struct {
 // Traces says where traces go.
 type Traces struct {
 	Endpoint      string `yaml:"endpoint" doc:"URL of a collector, OTLP over HTTP, as http://127.0.0.1:4318/v1/traces. Empty: there are no traces."`
-	SamplePercent int    `yaml:"sample_percent" doc:"Of the requests, how many; a request whose header traceparent says so is as its sender wants."`
+	SamplePercent int    `yaml:"sample_percent" doc:"Of the requests, how many. Those that need no key are never traced."`
+	TrustParent   bool   `yaml:"trust_parent" doc:"A request whose header traceparent says whether it is traced is as its sender wants, whatever sample_percent. For daemons that trusted services alone can reach."`
 }
 
 // Log says what is logged and how.
