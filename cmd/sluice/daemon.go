@@ -460,7 +460,10 @@ func (d *daemon) serve(ctx context.Context, listener, admin net.Listener) error 
 	if admin != nil {
 		d.log.Info("listening for administrators", "url", "http://"+admin.Addr().String())
 		group.Go(func() error {
-			return server.ServeAdmin(ctx, admin, server.Administration{Metrics: d.registry, Snapshot: d.snapshot, Cache: d.store, Reload: d.reload})
+			name, _, _ := net.SplitHostPort(d.config.AdminListen)
+			return server.ServeAdmin(ctx, admin, server.Administration{
+				Metrics: d.registry, Snapshot: d.snapshot, Cache: d.store, Reload: d.reload, Hosts: append(d.config.AdminHosts, name),
+			})
 		})
 	}
 	d.log.Info("listening", "url", d.scheme()+"://"+listener.Addr().String())

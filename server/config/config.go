@@ -12,6 +12,7 @@ import (
 type Config struct {
 	Listen         string        `yaml:"listen" doc:"Address of the API: host:port."`
 	AdminListen    string        `yaml:"admin_listen" doc:"Address of /metrics, /debug/pprof, /snapshots (for 'sluice snapshot'), /reload and /cache (for 'sluice cache'), without authentication: keep it private. \"off\" turns it off."`
+	AdminHosts     []string      `yaml:"admin_hosts" doc:"Names of the admin listener, beside localhost, IP addresses and that of admin_listen. Requests under other names are refused: web pages of such names may have sent them."`
 	Data           string        `yaml:"data" doc:"Directory of the index, and of the store unless that is a database. One process at a time."`
 	Store          string        `yaml:"store" doc:"PostgreSQL database that keeps the store, for any number of daemons side by side: postgres://user:password@host/database, with the parameters of libpq, and pool_max_conns (16). The password may come from PGPASSWORD or a passfile instead. Empty: the store is in the data directory, for this process alone."`
 	StoreStaleness time.Duration `yaml:"store_staleness" doc:"How far what is searched may lag behind the database. 0s: not at all; every search waits for all that was acknowledged before it. More spares searches a read of the database: on the other daemons changes of policies, and what a revoked document adds to counts and scores, may then last so much longer; readers and attributes are checked on every result in any case."`
@@ -169,6 +170,7 @@ func Default() Config {
 	return Config{
 		Listen:      "127.0.0.1:8080",
 		AdminListen: "127.0.0.1:8081",
+		AdminHosts:  []string{},
 		Data:        "data",
 		Model:       "all-minilm-l6-v2",
 		Device:      "cpu",
