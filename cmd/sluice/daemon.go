@@ -74,9 +74,10 @@ type daemon struct {
 
 	policies *filter.Policies // overrides config.Policies where not nil
 
-	snapshots sync.Mutex         // held by the one under way
-	reloading sync.Mutex         // the same
-	keysEnd   context.CancelFunc // of watching the keys in force
+	snapshots  sync.Mutex              // held by the one under way
+	reloading  sync.Mutex              // the same
+	identities *identity.Authenticator // in force
+	keysEnd    context.CancelFunc      // of watching its keys
 }
 
 // open starts everything but the listeners. On an error what had started is
@@ -347,7 +348,8 @@ func (d *daemon) openIndex(c store.Collection, fresh bool) (index.Index, error) 
 func (d *daemon) openServer(ctx context.Context) error {
 	keys, end := context.WithCancel(ctx)
 	d.keysEnd = end
-	identities, err := identity.New(keys, d.config.Auth, d.config.Demo)
+	var err error
+	d.identities, err = identity.New(keys, d.config.Auth, d.config.Demo)
 	if err := d.reloads.Note("keys", err); err != nil {
 		return err
 	}
@@ -371,7 +373,7 @@ func (d *daemon) openServer(ctx context.Context) error {
 			serving:    d.serving,
 			milvus:     d.milvus,
 		},
-		Identities: identities, Limits: d.config.Limits, Demo: d.config.Demo.Enabled,
+		Identities: d.identities, Limits: d.config.Limits, Demo: d.config.Demo.Enabled,
 		Audit: d.audit, Certificate: d.certificate, Traces: d.traces, Log: d.log, Registry: d.registry, Version: commit,
 	})
 	return nil
