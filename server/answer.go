@@ -50,7 +50,10 @@ func (q *request) answerOf(body client.AnswerRequest) (answers.Request, error) {
 	}
 	scope, err := scopeOf(body.Scope, q.principal(), q.started)
 	r := answers.Request{Principal: q.principal(), Question: body.Question, Scope: scope}
-	for _, t := range body.History {
+	for i, t := range body.History {
+		if t.Question == "" {
+			return answers.Request{}, badRequest("history: %d: the question is missing", i)
+		}
 		r.History = append(r.History, answers.Turn(t))
 	}
 	return r, err

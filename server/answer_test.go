@@ -68,6 +68,7 @@ func TestAnswerRequestsThatAreRefused(t *testing.T) {
 	long, _ := strings.CutSuffix(strings.Repeat("x", 9<<10), "y")
 	for body, want := range map[string]int{
 		`{}`: 400, `{"question": ""}`: 400, `{"question": "` + long + `"}`: 400, `{"question": "q", "model": "x"}`: 400, `{"question": 3}`: 400, `[]`: 400,
+		`{"question": "q", "history": [{"answer": "a"}]}`: 400, `{"question": "q", "history": [null]}`: 400,
 		`{"question": "` + strings.Repeat("x", 400<<10) + `"}`: 413,
 	} {
 		require.Equal(t, want, d.send("POST", "/v1/collections/c/answer", body, "Authorization", bearer("alice")).status, "%.40s", body)

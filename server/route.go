@@ -60,7 +60,7 @@ func routes() []route {
 		{method: "POST", pattern: collection + "/access/preview", role: identity.Admin, serve: (*Server).previewAccess},
 		{method: "POST", pattern: collection + "/access/explain", role: identity.Admin, largest: maxSmallBody, serve: (*Server).explainAccess},
 		{method: "POST", pattern: collection + "/search", role: identity.Read, largest: maxSearch, searches: true, eyes: true, serve: (*Server).search},
-		{method: "POST", pattern: collection + "/answer", role: identity.Read, largest: maxAnswer, searches: true, serve: (*Server).answer},
+		{method: "POST", pattern: collection + "/answer", role: identity.Read, eyes: true, largest: maxAnswer, searches: true, serve: (*Server).answer},
 		{method: "PUT", pattern: collection + "/queries", role: identity.Admin, serve: (*Server).putQueries},
 		{method: "GET", pattern: collection + "/queries", role: identity.Admin, serve: (*Server).getQueries},
 		{method: "POST", pattern: reindex, role: identity.Admin, largest: maxSmallBody, serve: (*Server).startReindex},

@@ -144,8 +144,9 @@ func (d *daemon) startPolicies(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	err = d.reloads.Note("policies", d.loadPolicies(ctx, present))
-	if errors.Is(err, errPolicies) && len(present.Policies) > 0 && !builtIn(present) {
+	err = d.loadPolicies(ctx, present)
+	if err == nil || errors.Is(err, errPolicies) && len(present.Policies) > 0 && !builtIn(present) {
+		_ = d.reloads.Note("policies", err)
 		return nil
 	}
 	return err
@@ -350,9 +351,10 @@ func (d *daemon) openServer(ctx context.Context) error {
 	d.keysEnd = end
 	var err error
 	d.identities, err = identity.New(keys, d.config.Auth, d.config.Demo)
-	if err := d.reloads.Note("keys", err); err != nil {
+	if err != nil {
 		return err
 	}
+	_ = d.reloads.Note("keys", nil)
 	if d.traces, err = traces.Open(ctx, d.config.Traces, commit, d.log); err != nil {
 		return err
 	}
@@ -477,9 +479,7 @@ func (d *daemon) close() error {
 	ctx, cancel := context.WithTimeout(context.Background(), closeTimeout)
 	defer cancel()
 	var errs []error
-	if d.keysEnd != nil {
-		d.keysEnd()
-	}
+	d.endKeys()
 	if d.reindexer != nil {
 		d.reindexer.Close()
 	}

@@ -82,7 +82,7 @@ func (e *examination) data(ctx context.Context) {
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		e.ok("data", "%s is not there yet; the first start makes it", dir)
-		dir = filepath.Dir(filepath.Clean(dir))
+		dir = above(dir)
 	case err != nil:
 		e.fault("data", "let the daemon's user reach it", "%v", err)
 		return
@@ -98,6 +98,17 @@ func (e *examination) data(ctx context.Context) {
 	e.disk(dir)
 	if e.settings.Store == "" && err == nil {
 		e.store(ctx)
+	}
+}
+
+// above is the nearest directory above that is there.
+func above(dir string) string {
+	for dir = filepath.Clean(dir); ; {
+		parent := filepath.Dir(dir)
+		if _, err := os.Stat(parent); err == nil || parent == dir {
+			return parent
+		}
+		dir = parent
 	}
 }
 

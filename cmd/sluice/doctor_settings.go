@@ -98,7 +98,7 @@ func (e *examination) keys(ctx context.Context) {
 	ctx, end := context.WithTimeout(ctx, reachTimeout)
 	defer end()
 	if _, err := identity.Renew(ctx, e.settings.Auth, e.settings.Demo, nil); err != nil {
-		e.fault("auth", "", "%v", err)
+		e.fault("auth", "mend the file or the address that it names", "%v", err)
 	} else {
 		e.ok("auth", "%d API keys, tokens: %t", len(e.settings.Auth.APIKeys), e.settings.Auth.JWT != nil)
 	}
@@ -109,7 +109,7 @@ func (e *examination) keys(ctx context.Context) {
 	policies, err := filter.LoadPolicies(e.settings.Policies)
 	switch {
 	case err != nil:
-		e.fault("policies", "", "%v", err)
+		e.fault("policies", "mend the line that it names", "%v", err)
 	case policies.Len() == 0:
 		e.warn("policies", "write one, or leave the setting out", "%s has none: nobody reads anything", e.settings.Policies)
 	default:

@@ -42,6 +42,7 @@ func finds(t *testing.T, found map[string][]finding, check string, s severity, w
 
 func TestDoctorOfAHealthyDaemon(t *testing.T) {
 	h := newHome(t, onePerson)
+	require.Equal(t, h.dir, above(filepath.Join(h.dir, "a", "b", "c")))
 	found := h.doctor(0)
 	finds(t, found, "data", fine, "not there yet")
 	d := h.serve()

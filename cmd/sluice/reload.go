@@ -51,6 +51,15 @@ func (d *daemon) reloadKeys() error {
 	return nil
 }
 
+// endKeys ends what watches the keys.
+func (d *daemon) endKeys() {
+	d.reloading.Lock()
+	defer d.reloading.Unlock()
+	if d.keysEnd != nil {
+		d.keysEnd()
+	}
+}
+
 // warnOfSettings says so where the file has changed in what only a start reads.
 func (d *daemon) warnOfSettings(next config.Config) {
 	next.Auth = d.started.Auth
@@ -63,8 +72,10 @@ func (d *daemon) openCertificate() (err error) {
 	if !d.config.TLS.Enabled() {
 		return nil
 	}
-	d.certificate, err = server.LoadCertificate(d.config.TLS, d.registry)
-	return d.reloads.Note("certificates", err)
+	if d.certificate, err = server.LoadCertificate(d.config.TLS, d.registry); err != nil {
+		return err
+	}
+	return d.reloads.Note("certificates", nil)
 }
 
 func (d *daemon) scheme() string {

@@ -70,6 +70,13 @@ async def test_a_result_names_its_place(daemon: Daemon, root: Either) -> None:
     assert result.explain.legs["lexical"].rank == 1
 
 
+async def test_without_a_chat_model_an_answer_is_its_evidence(daemon: Daemon, root: Either) -> None:
+    answer = await root.as_token(daemon.keys["ann"])("answer", "handbook", "How many days of annual leave are there?")
+    assert (answer.outcome, answer.sentences, answer.usage.calls) == ("evidence", [], 0)
+    assert "thirty days" in answer.passages[0].text
+    assert {p.document for p in answer.passages} == {"leave.md", "travel.md"}
+
+
 async def test_unicode(daemon: Daemon, root: Either) -> None:
     key, text = "ключ/漢字 ?#%2F;ü 🚢", "# Größe 🚢\n\nDas Schiff heißt 漢字 und ist 30 m lang. \U0001f469‍\U0001f680"
     await root("create_collection", "unicode", CollectionSettings(analyzer="german"))

@@ -255,6 +255,65 @@ class Principal(Message):
     attributes: Mapping[str, Any] | None = None
 
 
+class Turn(Message):
+    """An earlier question of the conversation, and what was answered."""
+
+    question: str
+    answer: str | None = None
+
+
+class AnswerRequest(Message):
+    """A question, and the conversation before it, oldest first."""
+
+    question: str
+    history: Sequence[Turn] | None = None
+    scope: Scope | None = None
+
+
+class AnswerSentence(Message):
+    """A sentence, and the ids of the passages that it cites."""
+
+    text: str
+    citations: list[str]
+
+
+class AnswerPassage(Message):
+    """The bytes [start, end) of the document's normalised text."""
+
+    id: str
+    document: str
+    version: int
+    title: str
+    start: int
+    end: int
+    headings: list[str]
+    text: str
+
+
+class AnswerUsage(Message):
+    """Of the chat model."""
+
+    calls: int
+    prompt_tokens: int
+    completion_tokens: int
+    cost: float  # in the currency of the configured prices
+
+
+class Answer(Message):
+    """Sentences that cite passages; without a chat model the passages alone."""
+
+    outcome: str  # "answered", "no_answer" or "evidence"
+    sentences: list[AnswerSentence]
+    passages: list[AnswerPassage]
+    queries: list[str]
+    dropped: dict[str, int]  # sentences that did not stand, by why
+    degraded: list[str]
+    counts: Counts
+    usage: AnswerUsage
+    reason: str = ""  # of no_answer
+    model: str = ""
+
+
 class Identity(Message):
     """Who the caller is."""
 
