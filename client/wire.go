@@ -140,7 +140,7 @@ type SearchRequest struct {
 	Vector   Vector `json:"vector,omitzero"`    // of the query, in place of the model's
 	Vectors  Matrix `json:"vectors,omitzero"`   // of its tokens, in place of the model's
 	K        int    `json:"k,omitempty"`        // default 10, at most 100
-	Strategy string `json:"strategy,omitempty"` // "sparse", "dense", "late", "hybrid", "hybrid-late", "hybrid-rerank"; none: the fullest that the above can feed
+	Strategy string `json:"strategy,omitempty"` // "sparse", "dense", "late", "hybrid", "hybrid-late", "hybrid-rerank", "auto" (by the query: sparse, hybrid or hybrid-late); none: the fullest that the above can feed
 	Fusion   string `json:"fusion,omitempty"`   // "rrf", "score", with the hybrid strategies; none: the server's choice
 	Scope    *Scope `json:"scope,omitempty"`
 	Explain  bool   `json:"explain,omitempty"`
@@ -164,13 +164,14 @@ type Ranking struct {
 // SearchResponse answers it.
 type SearchResponse struct {
 	Results    []SearchResult `json:"results"`
-	Strategy   string         `json:"strategy"`
+	Strategy   string         `json:"strategy"`   // with "auto": which one it chose
 	Generation uint32         `json:"generation"` // of the collection, that the whole answer is from
 	Plan       string         `json:"plan"`       // hash of the plan
 	Counts     Counts         `json:"counts"`
 	Degraded   []string       `json:"degraded"`
 
-	Ranking *Ranking `json:"ranking,omitempty"` // with explain: what the plan used
+	Ranking    *Ranking `json:"ranking,omitempty"`    // with explain: what the plan used
+	Complexity float64  `json:"complexity,omitempty"` // with explain and "auto": what it chose by, above 0 and below 1
 }
 
 // Counts of documents. Only what the principal may read is counted.

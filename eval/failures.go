@@ -153,7 +153,7 @@ func (tr *tracer) follow(ctx context.Context, s search, stage Stage) error {
 		Case: s.t.ID, Query: s.t.Query, Principal: s.t.Principal, Strategy: s.strategy, Tags: s.t.Tags, Documents: s.item.Documents,
 		Version: s.item.Version, Quote: s.item.Quote, Stage: stage, Results: s.t.answer(s.strategy, response, 0).Results,
 	}
-	if stage == "" {
+	if s.strategy = response.Strategy; stage == "" {
 		if err := tr.locate(ctx, s, response, &m); err != nil {
 			return err
 		}

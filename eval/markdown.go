@@ -100,9 +100,15 @@ func (r Report) metricNames() []string {
 }
 
 func (r Report) writeLatency(b *strings.Builder) {
-	b.WriteString("\n## Latency\n\nOne search at a time, as the client sees it.\n\n| Strategy | p50 ms | p95 ms |\n| --- | --- | --- |\n")
+	b.WriteString("\n## Latency\n\nOne search at a time, as the client sees it.\n\n| Strategy | mean ms | p50 ms | p95 ms |\n| --- | --- | --- | --- |\n")
 	for _, s := range r.Strategies {
-		fmt.Fprintf(b, "| %s | %.2f | %.2f |\n", s.Strategy, s.P50, s.P95)
+		fmt.Fprintf(b, "| %s | %.2f | %.2f | %.2f |\n", s.Strategy, s.Mean, s.P50, s.P95)
+	}
+	for _, s := range r.Strategies {
+		if s.Strategy == auto {
+			fmt.Fprintf(b, "\n%s chose sparse for %.0f %%, hybrid for %.0f %% and hybrid-late for %.0f %% of the searches.\n",
+				auto, 100*s.Routes["sparse"], 100*s.Routes["hybrid"], 100*s.Routes["hybrid-late"])
+		}
 	}
 }
 

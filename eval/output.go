@@ -67,6 +67,10 @@ func (r Report) Figures() figures.File {
 	for _, s := range r.Strategies {
 		values[s.Strategy+".p50_ms"] = s.P50
 		values[s.Strategy+".p95_ms"] = s.P95
+		values[s.Strategy+".mean_ms"] = s.Mean
+		for route, share := range s.Routes {
+			values[s.Strategy+".share."+route] = share
+		}
 		for name, e := range s.Metrics {
 			values[s.Strategy+"."+name] = e.Mean
 			values[s.Strategy+"."+name+".low"] = e.Low

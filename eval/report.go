@@ -5,6 +5,8 @@ import (
 	"slices"
 	"time"
 
+	"gonum.org/v1/gonum/stat"
+
 	"sluice/bench/figures"
 	"sluice/client"
 	"sluice/eval/statistics"
@@ -42,6 +44,8 @@ type Summary struct {
 	Tags     []TagSummary                   `json:"tags"`
 	P50      float64                        `json:"p50_ms"` // over all cases
 	P95      float64                        `json:"p95_ms"`
+	Mean     float64                        `json:"mean_ms"`
+	Routes   map[string]float64             `json:"routes,omitempty"` // of auto: share of the searches by what was chosen
 }
 
 // TagSummary is the mean of the metrics over the answerable cases of one tag.
@@ -56,9 +60,10 @@ type Answer struct {
 	Case          string         `json:"case"`
 	Principal     string         `json:"principal"`
 	Strategy      string         `json:"strategy"`
-	EvidenceRanks []int          `json:"evidence_ranks"` // 1-based, 0 for none
-	WholeRanks    []int          `json:"whole_ranks"`    // of the first result that has all of the item
-	LatencyMS     float64        `json:"latency_ms"`     // as the client sees it
+	Route         string         `json:"route,omitempty"` // what auto chose
+	EvidenceRanks []int          `json:"evidence_ranks"`  // 1-based, 0 for none
+	WholeRanks    []int          `json:"whole_ranks"`     // of the first result that has all of the item
+	LatencyMS     float64        `json:"latency_ms"`      // as the client sees it
 	Degraded      []string       `json:"degraded,omitempty"`
 	Results       []AnswerResult `json:"results"` // as ranks are counted
 }
@@ -79,8 +84,12 @@ func (t trial) answer(strategy string, response client.SearchResponse, took time
 	for _, r := range ranked {
 		results = append(results, AnswerResult{r.Document, r.Version, r.Start, r.End, r.Score, t.relevant(r)})
 	}
+	route := ""
+	if strategy == auto {
+		route = response.Strategy
+	}
 	return Answer{
-		Case: t.ID, Principal: t.Principal, Strategy: strategy, EvidenceRanks: t.ranks(ranked), WholeRanks: t.wholeRanks(ranked),
+		Case: t.ID, Principal: t.Principal, Strategy: strategy, Route: route, EvidenceRanks: t.ranks(ranked), WholeRanks: t.wholeRanks(ranked),
 		LatencyMS: float64(took) / float64(time.Millisecond), Degraded: response.Degraded, Results: results,
 	}
 }
@@ -123,6 +132,7 @@ func summarizeStrategy(strategy string, metrics []Metric, tags map[string][]stri
 		}
 	}
 	s := Summary{Strategy: strategy, Metrics: map[string]statistics.Estimate{}, P50: statistics.Quantile(0.5, latencies), P95: statistics.Quantile(0.95, latencies)}
+	s.Mean, s.Routes = stat.Mean(latencies, nil), routeShares(answers)
 	for _, m := range metrics {
 		s.Metrics[m.Name] = statistics.Mean(m.each(ranks))
 	}
@@ -130,6 +140,21 @@ func summarizeStrategy(strategy string, metrics []Metric, tags map[string][]stri
 		s.Tags = append(s.Tags, summarizeTag(tag, metrics, byTag[tag]))
 	}
 	return s
+}
+
+// routeShares is nil where the service had no choice.
+func routeShares(answers []Answer) map[string]float64 {
+	if len(answers) == 0 || answers[0].Strategy != auto {
+		return nil
+	}
+	shares := map[string]float64{}
+	for _, route := range routes {
+		shares[route] = 0
+	}
+	for _, a := range answers {
+		shares[a.Route] += 1 / float64(len(answers))
+	}
+	return shares
 }
 
 func summarizeTag(tag string, metrics []Metric, ranks [][]int) TagSummary {

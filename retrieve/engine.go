@@ -141,6 +141,9 @@ func (p parts) told(stages []Stage) []Stage {
 
 func (q *query) run(ctx context.Context) (Response, error) {
 	q.response = Response{Strategy: q.plan.Strategy, PlanHash: q.plan.Hash(), Ranking: q.plan.ranking(), Generation: q.at.ID, Analyzer: q.at.Settings.Analyzer}
+	if q.plan.Router != "" {
+		q.response.Complexity = trainedRouter().model.Of(q.given.text)
+	}
 	if q.engine.serving.gate != nil {
 		q.ended("feed")
 	}

@@ -20,6 +20,7 @@ const (
 	Hybrid       = "hybrid"
 	HybridLate   = "hybrid-late"
 	HybridRerank = "hybrid-rerank"
+	Auto         = "auto" // Sparse, Hybrid or HybridLate, by the query's text
 )
 
 // Fusions that the strategies of both legs may name.
@@ -29,7 +30,7 @@ const (
 )
 
 var (
-	strategies = []string{Sparse, Dense, Hybrid, HybridLate, HybridRerank, Late}
+	strategies = []string{Sparse, Dense, Hybrid, HybridLate, HybridRerank, Late, Auto}
 	fusions    = []string{RRF, Score}
 )
 
@@ -58,7 +59,8 @@ const (
 // Plan is all that decides how a query is answered, its text and principal
 // aside. Equal hashes mean comparable results.
 type Plan struct {
-	Strategy      string  `json:"strategy"`
+	Strategy      string  `json:"strategy"`         // never Auto, but what that chose
+	Router        string  `json:"router,omitempty"` // version of the model that chose it; "": the request did
 	K             int     `json:"k"`
 	DenseDepth    int     `json:"dense_depth,omitempty"`
 	LexicalDepth  int     `json:"lexical_depth,omitempty"`
@@ -89,6 +91,11 @@ func newPlan(r Request, g given, m models, s store.Settings) (Plan, error) {
 	p := Plan{Strategy: cmp.Or(r.Strategy, g.strategy()), K: cmp.Or(r.K, DefaultK), Fusion: r.Fusion}
 	if err := p.check(); err != nil {
 		return Plan{}, err
+	}
+	if p.Strategy == Auto {
+		if err := p.route(r, g); err != nil {
+			return Plan{}, err
+		}
 	}
 	if err := p.checkFeed(g, s); err != nil {
 		return Plan{}, err
@@ -167,7 +174,7 @@ func (p Plan) check() error {
 		return fmt.Errorf("%w: unknown strategy %q; use one of %v", store.ErrInvalid, p.Strategy, strategies)
 	case p.K < 1 || p.K > MaxK:
 		return fmt.Errorf("%w: k is %d; use 1 to %d", store.ErrInvalid, p.K, MaxK)
-	case p.Fusion != "" && !p.fuses():
+	case p.Fusion != "" && !p.fuses() && p.Strategy != Auto:
 		return fmt.Errorf("%w: the strategy %s has nothing to fuse; leave fusion out", store.ErrInvalid, p.Strategy)
 	case p.Fusion != "" && !slices.Contains(fusions, p.Fusion):
 		return fmt.Errorf("%w: unknown fusion %q; use one of %v", store.ErrInvalid, p.Fusion, fusions)

@@ -29,7 +29,8 @@ type Request struct {
 // one after the other, and beside them lexical.
 type Response struct {
 	Results    []Result
-	Strategy   string
+	Strategy   string  // of the plan: with Auto, what was chosen
+	Complexity float64 // of the query, with Auto; else 0
 	PlanHash   string
 	Ranking    Ranking // of the plan
 	Generation uint32  // that the whole answer is from

@@ -196,7 +196,7 @@ func (f *fake) Search(ctx context.Context, r retrieve.Request) (retrieve.Respons
 	defer f.mu.Unlock()
 	f.searched = append(f.searched, r)
 	response := retrieve.Response{
-		Strategy: cmp.Or(r.Strategy, "hybrid"), PlanHash: "abc", Ranking: r.Ranking, Visible: len(records), Epoch: 7,
+		Strategy: cmp.Or(r.Strategy, "hybrid"), PlanHash: "abc", Ranking: r.Ranking, Visible: len(records), Epoch: 7, Complexity: 0.4,
 		Stages: []retrieve.Stage{{Name: "resolve", Took: 1500 * time.Microsecond}, {Name: "dense", Took: 2 * time.Millisecond}},
 	}
 	for i, record := range records {

@@ -101,7 +101,7 @@ func searchResponseOf(r retrieve.Response, explain bool) client.SearchResponse {
 	}
 	if explain {
 		ranking := client.Ranking(r.Ranking)
-		response.Ranking = &ranking
+		response.Ranking, response.Complexity = &ranking, r.Complexity
 	}
 	for i, result := range r.Results {
 		response.Results[i] = searchResultOf(result, explain)

@@ -267,7 +267,7 @@ func TestSearch(t *testing.T) {
 		Results: []client.SearchResult{{Document: "a", Version: 1, End: 4, Headings: []string{}, Text: "text", Score: 1,
 			Explain: &client.Explain{Legs: map[string]client.LegExplain{"dense": {Rank: 1, Score: .5}}}}},
 		Strategy: "dense", Plan: "abc", Counts: client.Counts{Visible: 1}, Degraded: []string{},
-		Ranking: &client.Ranking{DenseDepth: 80, LexicalWeight: 0.25},
+		Ranking: &client.Ranking{DenseDepth: 80, LexicalWeight: 0.25}, Complexity: 0.4,
 	}, response)
 	asked := d.fake.searched[0]
 	require.Equal(t, "acme", asked.Principal.Tenant)
@@ -281,6 +281,7 @@ func TestSearch(t *testing.T) {
 	require.Equal(t, 200, a.status)
 	require.NotContains(t, a.body, "explain")
 	require.NotContains(t, a.body, "ranking")
+	require.NotContains(t, a.body, "complexity")
 	require.Regexp(t, `^resolve;dur=1\.5, dense;dur=2, total;dur=[0-9.]+$`, a.header.Get("Server-Timing"))
 	asked = d.fake.searched[1]
 	require.Equal(t, filter.Scope{Region: "EU", AnyRegion: true, AsOf: time.Date(2026, 5, 6, 7, 8, 9, 0, time.UTC)}, asked.Scope)

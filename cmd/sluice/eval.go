@@ -23,6 +23,7 @@ type evalCommand struct {
 	Validate evalValidateCommand `cmd:"" help:"Check the labels of a data set, and how far its questions are in other words than their answers."`
 	Compare  evalCompareCommand  `cmd:"" help:"Compare two runs, or the strategies of one, case by case."`
 	Sweep    evalSweepCommand    `cmd:"" help:"Choose depths and weights on the dev split of data sets, and run what was chosen once on their test split."`
+	Router   evalRouterCommand   `cmd:"" help:"Train the model that the strategy auto chooses by, on the dev split of data sets."`
 	Failures evalFailuresCommand `cmd:"" help:"Say of everything that is not found where it was lost."`
 	Answers  evalAnswersCommand  `cmd:"" help:"Ask every question of a data set for an answer, and check what it says. Exit status as of run; 6: an answer says or shows what it may not."`
 }

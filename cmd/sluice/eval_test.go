@@ -25,9 +25,10 @@ func TestEvalCompareAndFailures(t *testing.T) {
 	needModel(t)
 	dir := t.TempDir()
 	run, file := filepath.Join(dir, "run"), filepath.Join(dir, "figures.json")
-	r := sluice(t, "eval", "run", groundedAccess, "--self", "--split", "dev", "--strategies", "sparse,hybrid-late", "--out", run)
+	r := sluice(t, "eval", "run", groundedAccess, "--self", "--split", "dev", "--strategies", "sparse,hybrid-late,auto", "--out", run)
 	require.Zero(t, r.code, "%s", r)
 	require.Contains(t, r.out, "What nDCG@10 goes with")
+	require.Contains(t, r.out, "auto chose sparse for")
 
 	r = sluice(t, "eval", "compare", run, run)
 	require.Zero(t, r.code, "%s", r)
@@ -40,9 +41,10 @@ func TestEvalCompareAndFailures(t *testing.T) {
 	require.Contains(t, r.err, "eval run --out")
 
 	misses := filepath.Join(dir, "misses")
-	r = sluice(t, "eval", "failures", groundedAccess, "--self", "--split", "dev", "--strategies", "sparse", "--at", "1", "--out", misses, "--json", file)
+	r = sluice(t, "eval", "failures", groundedAccess, "--self", "--split", "dev", "--strategies", "sparse,auto", "--at", "1", "--out", misses, "--json", file)
 	require.Zero(t, r.code, "%s", r)
 	require.Positive(t, readFigures(t, file)["sparse.misses"])
+	require.Positive(t, readFigures(t, file)["auto.misses"])
 	entries, err := os.ReadDir(misses)
 	require.NoError(t, err)
 	require.Greater(t, len(entries), 1)

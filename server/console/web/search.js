@@ -6,7 +6,7 @@ import { check, count, failure, field, fill, h, plural, say, select, table } fro
 import { eyesForm } from "./eyes.js";
 import { session } from "./session.js";
 
-const strategies = ["", "sparse", "dense", "late", "hybrid", "hybrid-late", "hybrid-rerank"];
+const strategies = ["", "sparse", "dense", "late", "hybrid", "hybrid-late", "hybrid-rerank", "auto"];
 
 const nothing = { query: "", k: 10, strategy: "", region: false, time: false };
 

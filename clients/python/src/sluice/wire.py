@@ -13,7 +13,7 @@ from typing import Any, Literal
 
 from msgspec import UNSET, Struct, UnsetType
 
-Strategy = Literal["sparse", "dense", "late", "hybrid", "hybrid-late", "hybrid-rerank"]
+Strategy = Literal["sparse", "dense", "late", "hybrid", "hybrid-late", "hybrid-rerank", "auto"]
 Fusion = Literal["rrf", "score"]
 ReindexAction = Literal["pause", "resume", "cancel", "rollback", "drop"]
 
@@ -245,6 +245,7 @@ class SearchResponse(Message):
     degraded: list[str]
     generation: int
     ranking: Ranking | None = None  # with explain: what the plan used
+    complexity: float | None = None  # with explain and "auto": what it chose by
 
 
 class Principal(Message):
