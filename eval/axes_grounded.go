@@ -24,8 +24,11 @@ type GroundedAxis struct {
 // readGrounded reads what eval answers --out wrote, and the completeness by case.
 func readGrounded(dir string, dataset *Dataset) (GroundedAxis, map[string]float64, error) {
 	reports, err := readLines[AnswerReport](filepath.Join(dir, "run.json"))
-	if err != nil || len(reports) != 1 {
-		return GroundedAxis{}, nil, fmt.Errorf("%s: give a directory that sluice eval answers --out wrote (%w)", dir, err)
+	if err == nil && len(reports) != 1 {
+		err = fmt.Errorf("run.json holds %d objects", len(reports))
+	}
+	if err != nil {
+		return GroundedAxis{}, nil, fmt.Errorf("%w: give a directory that sluice eval answers --out wrote", err)
 	}
 	if err := dataset.sameAs(reports[0].Digest, dir); err != nil {
 		return GroundedAxis{}, nil, err

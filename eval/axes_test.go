@@ -63,17 +63,17 @@ func TestAxes(t *testing.T) {
 
 func TestAxesRefuse(t *testing.T) {
 	run, answers := fakeRecords(t)
-	for name, o := range map[string]AxesOptions{
-		"nothing":           {K: 5},
-		"no k":              {Run: run, Dataset: "testdata/grounded-access"},
-		"no golden files":   {K: 5, Twins: []string{"statistics"}},
-		"no run":            {K: 5, Run: t.TempDir(), Dataset: "testdata/grounded-access"},
-		"no answers":        {K: 5, Answers: run + "/none", Dataset: "testdata/grounded-access"},
-		"another's run":     {K: 5, Run: run, Dataset: ownData(t)},
-		"another's answers": {K: 5, Answers: answers, Dataset: ownData(t)},
+	for want, o := range map[string]AxesOptions{
+		"nothing to report on":     {K: 5},
+		"at least 1":               {Run: run, Dataset: "testdata/grounded-access"},
+		"nor DoclingDocument":      {K: 5, Twins: []string{"statistics"}},
+		"eval run --out":           {K: 5, Run: t.TempDir(), Dataset: "testdata/grounded-access"},
+		"eval answers --out":       {K: 5, Answers: t.TempDir(), Dataset: "testdata/grounded-access"},
+		run + " is of another":     {K: 5, Run: run, Dataset: ownData(t)},
+		answers + " is of another": {K: 5, Answers: answers, Dataset: ownData(t)},
 	} {
 		_, err := MeasureAxes(t.Context(), o)
-		require.Error(t, err, name)
+		require.ErrorContains(t, err, want)
 	}
 }
 
