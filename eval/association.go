@@ -35,7 +35,6 @@ func associate(cases []Case, answers []Answer, strategies []string) ([]Associati
 		return nil, err
 	}
 	var all []Association
-	var p []float64
 	for _, strategy := range strategies {
 		for _, name := range []string{factorOverlap, factorTerms} {
 			x, y := paired(factors[name], answers, strategy)
@@ -44,8 +43,18 @@ func associate(cases []Case, answers []Answer, strategies []string) ([]Associati
 			}
 			a := Association{Strategy: strategy, Factor: name}
 			a.measure(x, y)
-			all, p = append(all, a), append(p, a.P, a.BucketsP)
+			all = append(all, a)
 		}
+	}
+	adjust(all)
+	return all, nil
+}
+
+// adjust adjusts the p-values for their number.
+func adjust(all []Association) {
+	var p []float64
+	for _, a := range all {
+		p = append(p, a.P, a.BucketsP)
 	}
 	for i, adjusted := range statistics.Bonferroni(p) {
 		if a := &all[i/2]; i%2 == 0 {
@@ -54,7 +63,6 @@ func associate(cases []Case, answers []Answer, strategies []string) ([]Associati
 			a.BucketsP = adjusted
 		}
 	}
-	return all, nil
 }
 
 func (a *Association) measure(x, y []float64) {
@@ -116,9 +124,14 @@ func (r Report) writeAssociations(b *strings.Builder) {
 	if len(r.Associations) == 0 {
 		return
 	}
-	b.WriteString("\n## What nDCG@10 goes with\n\n95 % bootstrap intervals; p-values are adjusted for their number (Bonferroni).\n\n" +
-		"| Strategy | Factor | Pearson | Spearman | Kendall | p | Kruskal–Wallis over thirds | p |\n|" + strings.Repeat(" --- |", 8) + "\n")
-	for _, a := range r.Associations {
+	b.WriteString("\n## What nDCG@10 goes with\n")
+	writeAssociations(b, "Strategy", r.Associations)
+}
+
+func writeAssociations(b *strings.Builder, what string, all []Association) {
+	fmt.Fprintf(b, "\n95 %% bootstrap intervals; p-values are adjusted for their number (Bonferroni).\n\n"+
+		"| %s | Factor | Pearson | Spearman | Kendall | p | Kruskal–Wallis over thirds | p |\n|%s\n", what, strings.Repeat(" --- |", 8))
+	for _, a := range all {
 		fmt.Fprintf(b, "| %s | %s |", a.Strategy, a.Factor)
 		for _, e := range []statistics.Estimate{a.Pearson, a.Spearman, a.Kendall} {
 			fmt.Fprintf(b, " %+.2f [%+.2f, %+.2f] |", e.Mean, e.Low, e.High)

@@ -26,18 +26,8 @@ func (r *answerRunner) judgeFacts(ctx context.Context, t trial, a client.Answer)
 	if len(t.evidence) == 0 || a.Outcome != "answered" {
 		return nil
 	}
-	expected, text := t.Facts, spoken(a)
-	if len(expected) == 0 {
-		for _, e := range t.Evidence {
-			expected = append(expected, e.Quote)
-		}
-	}
-	said := 0
-	for _, fact := range expected {
-		if says(text, fact) {
-			said++
-		}
-	}
+	expected, text := t.expected(), spoken(a)
+	said := saidOf(expected, text)
 	c := &r.report.Counts
 	c.Facts, c.FactsSaid = c.Facts+len(expected), c.FactsSaid+said
 	c.Grades[grade(said, len(expected))]++
@@ -45,6 +35,28 @@ func (r *answerRunner) judgeFacts(ctx context.Context, t trial, a client.Answer)
 		return nil
 	}
 	return r.askJudge(ctx, strings.Join(expected, "\n"), text)
+}
+
+// expected is what an answer says: the facts, or else the quotes.
+func (c Case) expected() []string {
+	expected := c.Facts
+	if len(expected) == 0 {
+		for _, e := range c.Evidence {
+			expected = append(expected, e.Quote)
+		}
+	}
+	return expected
+}
+
+// saidOf counts the facts that a text says.
+func saidOf(facts []string, text string) int {
+	said := 0
+	for _, fact := range facts {
+		if says(text, fact) {
+			said++
+		}
+	}
+	return said
 }
 
 // grade of completeness: 0 none, 1 up to a half, 2 more, 3 all.

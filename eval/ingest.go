@@ -6,12 +6,31 @@ import (
 	"fmt"
 	"iter"
 	"slices"
+	"time"
 
 	"sluice/client"
 )
 
 // shownFailures bounds the documents that an error names.
 const shownFailures = 20
+
+// build is ingest, with what it took.
+func (r *runner) build(ctx context.Context) error {
+	started := time.Now()
+	if err := r.ingest(ctx); err != nil {
+		return err
+	}
+	b := Build{Seconds: time.Since(started).Seconds()}
+	for _, doc := range r.dataset.Documents {
+		b.Text += int64(len(doc.Text))
+	}
+	var err error
+	if on, ok := r.backend.(interface{ Disk() (int64, error) }); ok {
+		b.Disk, err = on.Disk()
+	}
+	r.report.Build = &b
+	return err
+}
 
 // ingest writes the data set, tenant by tenant and an older version of a
 // document before the newer one.

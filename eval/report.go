@@ -32,9 +32,17 @@ type Report struct {
 	Date        time.Time           `json:"date"`
 	Findings    []Finding           `json:"findings"`
 	Probes      *Probes             `json:"probes,omitempty"` // nil: none were asked
+	Build       *Build              `json:"build,omitempty"`  // nil: the data set was there before
 	Strategies  []Summary           `json:"strategies"`
 
 	Associations []Association `json:"associations,omitempty"`
+}
+
+// Build is what the writing of the data set took.
+type Build struct {
+	Seconds float64 `json:"seconds"`
+	Text    int64   `json:"text_bytes"` // of the documents, every version
+	Disk    int64   `json:"disk_bytes"` // of the service's directory afterwards, logs included; 0: unknown
 }
 
 // Summary is one strategy's share.

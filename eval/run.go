@@ -115,7 +115,7 @@ func (r *runner) run(ctx context.Context) error {
 // open writes the data set, if it is to be written, and checks the listings.
 func (r *runner) open(ctx context.Context) error {
 	if r.options.Ingest {
-		if err := r.ingest(ctx); err != nil {
+		if err := r.build(ctx); err != nil {
 			return err
 		}
 	}

@@ -2,16 +2,21 @@ package eval
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io/fs"
+	"path/filepath"
 
 	"sluice/client"
 )
 
 // Target is a running service. Token gives the credential by which the service
 // knows a principal: its tenant, subject, groups, attributes and roles. Stop may
-// be nil, for a service that was running before.
+// be nil, for a service that was running before; Data is "" unless the service
+// keeps its data in a directory of this machine.
 type Target struct {
 	URL   string
+	Data  string
 	Token func(ctx context.Context, p Principal) (string, error)
 	Stop  func() error
 }
@@ -47,6 +52,28 @@ func (b *httpBackend) As(ctx context.Context, p Principal) (Session, error) {
 	}
 	b.clients = append(b.clients, c)
 	return c, nil
+}
+
+// Disk is the bytes of the files in the service's directory; 0 without one. Files
+// that go meanwhile do not count.
+func (b *httpBackend) Disk() (int64, error) {
+	if b.target.Data == "" {
+		return 0, nil
+	}
+	total := int64(0)
+	err := filepath.WalkDir(b.target.Data, func(_ string, entry fs.DirEntry, err error) error {
+		if err == nil && entry.Type().IsRegular() {
+			var info fs.FileInfo
+			if info, err = entry.Info(); err == nil {
+				total += info.Size()
+			}
+		}
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil
+		}
+		return err
+	})
+	return total, err
 }
 
 // Close lets go of the connections first: a daemon that drains waits for them.

@@ -26,6 +26,7 @@ type evalCommand struct {
 	Router   evalRouterCommand   `cmd:"" help:"Train the model that the strategy auto chooses by, on the dev split of data sets."`
 	Failures evalFailuresCommand `cmd:"" help:"Say of everything that is not found where it was lost."`
 	Answers  evalAnswersCommand  `cmd:"" help:"Ask every question of a data set for an answer, and check what it says. Exit status as of run; 6: an answer says or shows what it may not."`
+	Axes     evalAxesCommand     `cmd:"" help:"Report on four axes, from golden files and recorded runs: parsing, indexing, retrieval, groundedness, and how they go together."`
 }
 
 // evalled is what is evaluated: a data set, its cases, and the service.

@@ -60,3 +60,16 @@ func TestEvalSweep(t *testing.T) {
 	require.Contains(t, measured, "test.grounded-access.leaks")
 	require.Zero(t, measured["test.grounded-access.leaks"])
 }
+
+// Golden files need neither a model nor a service.
+func TestEvalAxes(t *testing.T) {
+	dir := t.TempDir()
+	file := filepath.Join(dir, "figures.json")
+	r := sluice(t, "eval", "axes", "--twins", "../../eval/fidelity/testdata/twins", "--out", dir, "--json", file)
+	require.Zero(t, r.code, "%s", r)
+	require.Equal(t, 1.0, readFigures(t, file)["parse.html.text"])
+	require.FileExists(t, filepath.Join(dir, "axes.json"))
+	r = sluice(t, "eval", "axes", "--run", dir)
+	require.NotZero(t, r.code)
+	require.Contains(t, r.err, "--dataset")
+}

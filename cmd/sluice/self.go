@@ -60,7 +60,7 @@ func startAnswering(ctx context.Context, dataset *eval.Dataset, precision string
 	if err := s.start(ctx, dataset); err != nil {
 		return eval.Target{}, errors.Join(err, os.RemoveAll(dir))
 	}
-	return eval.Target{URL: s.url, Token: s.secret.token, Stop: s.stop}, nil
+	return eval.Target{URL: s.url, Data: filepath.Join(s.dir, "data"), Token: s.secret.token, Stop: s.stop}, nil
 }
 
 func (s *self) start(ctx context.Context, dataset *eval.Dataset) error {

@@ -1,0 +1,158 @@
+package eval
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"sluice/bench/figures"
+	"sluice/eval/statistics"
+)
+
+// Markdown is the report in tables.
+func (a Axes) Markdown() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "# Four axes\n\nCommit %s; `%s`\n", a.Commit, a.Command)
+	a.writeParse(&b)
+	a.writeIndex(&b)
+	a.writeRetrieval(&b)
+	a.writeGrounded(&b)
+	if len(a.Associations) > 0 {
+		b.WriteString("\n## How the stages go together\n")
+		writeAssociations(&b, "Stage", a.Associations)
+	}
+	return b.String()
+}
+
+func (a Axes) writeParse(b *strings.Builder) {
+	if len(a.Parse) == 0 {
+		return
+	}
+	b.WriteString("\n## Parsing\n\nMeans over the files that have the part, with 95 % bootstrap intervals and their number. A file that is not read scores 0.\n\n" +
+		"| Format | Files | Not read | Text | Tables (TEDS) | Captions (F1) | Order | Whole | Pages/s |\n|" + strings.Repeat(" --- |", 9) + "\n")
+	for _, p := range a.Parse {
+		fmt.Fprintf(b, "| %s | %d | %d | %s | %s | %s | %s | %s | %s |\n", p.Format, p.Files, p.Failed, shown(p.Text, p.Files),
+			shown(p.Tables, p.WithTables), shown(p.Captions, p.WithCaptions), shown(p.Order, p.WithOrder), shown(p.Whole, p.Files), p.speed())
+	}
+}
+
+// speed in pages/s, of formats that have pages.
+func (p ParseAxis) speed() string {
+	if p.Pages == 0 {
+		return "–"
+	}
+	return fmt.Sprintf("%.1f", float64(p.Pages)/p.Seconds)
+}
+
+// shown is an estimate over n values.
+func shown(e statistics.Estimate, n int) string {
+	if n == 0 {
+		return "–"
+	}
+	return fmt.Sprintf("%.3f [%.3f, %.3f] (%d)", e.Mean, e.Low, e.High, n)
+}
+
+func (a Axes) writeIndex(b *strings.Builder) {
+	if a.Index == nil {
+		return
+	}
+	i := a.Index
+	fmt.Fprintf(b, "\n## Indexing\n\n| | |\n| --- | --- |\n| Pages of %d bytes of text | %.0f |\n| Build | %.1f s |\n| Pages/s | %.1f |\n| Bytes a page, on disk | %.0f |\n"+
+		"| Dollars a page and year | %.3g, at %g an hour of the machine and %g a GB and month |\n",
+		PageBytes, i.Pages, i.Seconds, i.PagesPerS, i.PageDisk, i.PageYear, i.Prices.Machine, i.Prices.Storage)
+}
+
+func (a Axes) writeRetrieval(b *strings.Builder) {
+	if len(a.Retrieval) == 0 {
+		return
+	}
+	fmt.Fprintf(b, "\n## Retrieval on %s, k = %d\n\n| Strategy | Kind | Hit@k | P@k | R@k | nDCG@k | MRR@k |\n|%s\n", a.Dataset, a.K, strings.Repeat(" --- |", 7))
+	for _, m := range a.Retrieval {
+		fmt.Fprintf(b, "| %s | %s |", m.Strategy, m.Tag)
+		for _, e := range m.estimates() {
+			fmt.Fprintf(b, " %s |", shown(e.Estimate, m.Cases))
+		}
+		b.WriteString("\n")
+	}
+}
+
+type namedEstimate struct {
+	name string
+	statistics.Estimate
+}
+
+func (m Modality) estimates() []namedEstimate {
+	return []namedEstimate{{"hit", m.Hit}, {"precision", m.Precision}, {"recall", m.Recall}, {"ndcg", m.NDCG}, {"mrr", m.MRR}}
+}
+
+func (a Axes) writeGrounded(b *strings.Builder) {
+	if a.Grounded == nil {
+		return
+	}
+	g := a.Grounded
+	fmt.Fprintf(b, "\n## Groundedness\n\nModel: %s. %d answers with %d claims.\n\n| share | value |\n| --- | --- |\n| claims attributed | %s |\n| expected facts said | %s |\n",
+		g.Model, g.Answers, g.Claims, shown(g.Attributed, g.Claims), shown(g.Complete, g.Counts.Answerable))
+	for _, s := range g.Counts.shares() {
+		fmt.Fprintf(b, "| %s | %s |\n", s.name, shown(statistics.Rate(s.of, s.in), s.in))
+	}
+}
+
+// Figures are the report's numbers under their stable names.
+func (a Axes) Figures() figures.File {
+	values := map[string]float64{}
+	put := func(name string, e statistics.Estimate) {
+		values[name], values[name+".low"], values[name+".high"] = e.Mean, e.Low, e.High
+	}
+	for _, p := range a.Parse {
+		name := "parse." + p.Format
+		values[name+".files"], values[name+".failed"] = float64(p.Files), float64(p.Failed)
+		if p.Pages > 0 {
+			values[name+".pages_per_s"] = float64(p.Pages) / p.Seconds
+		}
+		put(name+".text", p.Text)
+		put(name+".whole", p.Whole)
+		for part, e := range map[string]counted{"tables": {p.Tables, p.WithTables}, "captions": {p.Captions, p.WithCaptions}, "order": {p.Order, p.WithOrder}} {
+			if e.n > 0 {
+				put(name+"."+part, e.Estimate)
+			}
+		}
+	}
+	if i := a.Index; i != nil {
+		values["index.build_s"], values["index.pages_per_s"] = i.Seconds, i.PagesPerS
+		values["index.page_bytes"], values["index.dollars_page_year"] = i.PageDisk, i.PageYear
+	}
+	for _, m := range a.Retrieval {
+		for _, e := range m.estimates() {
+			put(fmt.Sprintf("%s.%s.%s@%d", m.Strategy, m.Tag, e.name, a.K), e.Estimate)
+		}
+	}
+	if g := a.Grounded; g != nil {
+		values["grounded.claims"] = float64(g.Claims)
+		put("grounded.attributed", g.Attributed)
+		put("grounded.complete", g.Complete)
+	}
+	return figures.File{Command: a.Command, Commit: a.Commit, Environment: a.Environment, Figures: values}
+}
+
+// counted is an estimate over n values.
+type counted struct {
+	statistics.Estimate
+	n int
+}
+
+// Write writes axes.json and report.md.
+func (a Axes) Write(dir string) error {
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return err
+	}
+	all, err := json.MarshalIndent(a, "", "  ")
+	if err != nil {
+		return err
+	}
+	if err := os.WriteFile(filepath.Join(dir, "axes.json"), append(all, '\n'), 0o644); err != nil {
+		return err
+	}
+	return os.WriteFile(filepath.Join(dir, "report.md"), []byte(a.Markdown()), 0o644)
+}
