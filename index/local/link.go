@@ -54,5 +54,8 @@ func linkOnce(dir, target string, files vfs.FS) error {
 			return err
 		}
 	}
+	if err := syncDir(files, target); err != nil { // what the manifest names is there before it is
+		return err
+	}
 	return writeManifest(files, target, m)
 }
