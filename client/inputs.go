@@ -1,6 +1,7 @@
 package client
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"slices"
@@ -61,7 +62,7 @@ func texts(data []byte) ([]string, error) {
 
 // tokenIDs reads a list of numbers, which stands for one, or of such lists.
 func tokenIDs(data []byte) ([][]int32, error) {
-	if one, err := list[int32](data); err == nil {
+	if one, err := numbers(data); err == nil {
 		return [][]int32{one}, nil
 	}
 	several, err := list[json.RawMessage](data)
@@ -70,11 +71,20 @@ func tokenIDs(data []byte) ([][]int32, error) {
 	}
 	all := make([][]int32, len(several))
 	for i, one := range several {
-		if all[i], err = list[int32](one); err != nil {
+		if all[i], err = numbers(one); err != nil {
 			return nil, err
 		}
 	}
 	return all, nil
+}
+
+// numbers reads a list of them, and makes nothing beside it.
+func numbers(data []byte) (all []int32, err error) {
+	if bytes.Contains(data, []byte("null")) { // encoding/json takes it for 0
+		return nil, errNull
+	}
+	err = json.Unmarshal(data, &all)
+	return all, err
 }
 
 // list reads a list without nulls.

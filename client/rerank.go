@@ -8,8 +8,8 @@ import (
 // JinaRerankRequest is the body of POST /v1/rerank, as Jina defines it.
 type JinaRerankRequest struct {
 	Model           string         `json:"model,omitempty"` // none: the daemon's
-	Query           string         `json:"query"`
-	Documents       []JinaDocument `json:"documents"` // 1 to 2,048
+	Query           string         `json:"query"`           // 64 KiB at most
+	Documents       []JinaDocument `json:"documents"`       // 1 to 2,048
 	TopN            *int           `json:"top_n,omitempty"`
 	ReturnDocuments *bool          `json:"return_documents,omitempty"` // default true
 }

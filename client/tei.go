@@ -51,7 +51,7 @@ type SimilarityParameters struct {
 
 // RankRequest is the body of POST /rerank. The answer is Ranks, best first.
 type RankRequest struct {
-	Query               string   `json:"query"`
+	Query               string   `json:"query"` // 64 KiB at most
 	Texts               []string `json:"texts"` // 1 to 2,048
 	Truncate            bool     `json:"truncate,omitempty"`
 	TruncationDirection string   `json:"truncation_direction,omitempty"`
@@ -129,7 +129,8 @@ type Prediction struct {
 	Label string  `json:"label"`
 }
 
-// TokenizeRequest is the body of POST /tokenize. The answer is Tokens per input.
+// TokenizeRequest is the body of POST /tokenize, 1 MiB at most. The answer is
+// Tokens per input.
 type TokenizeRequest struct {
 	Inputs           Texts  `json:"inputs"`                       // 1 to 2,048
 	AddSpecialTokens *bool  `json:"add_special_tokens,omitempty"` // default true

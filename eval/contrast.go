@@ -155,7 +155,7 @@ func (c *Contrast) note(change Change) {
 func (c *Contrast) compareLatencies(first, second []Answer) {
 	a, b := latencies(first), latencies(second)
 	c.FirstP50, c.SecondP50 = statistics.Quantile(0.5, a), statistics.Quantile(0.5, b)
-	_, c.LatencyP = statistics.MannWhitney(a, b)
+	c.LatencyP = statistics.MannWhitney(a, b)
 }
 
 func latencies(answers []Answer) []float64 {

@@ -238,6 +238,6 @@ func equalJSON(a, b any) bool {
 func (o observed) ms() float64 { return float64(o.took) / float64(time.Millisecond) }
 
 func timing(strategy string, with, without []float64) ProbeTiming {
-	_, p := statistics.MannWhitney(with, without)
+	p := statistics.MannWhitney(with, without)
 	return ProbeTiming{strategy, statistics.Quantile(0.5, with), statistics.Quantile(0.5, without), p}
 }

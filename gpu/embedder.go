@@ -50,6 +50,10 @@ type Request struct {
 	Truncation   Truncation
 	Priority     Priority
 	TokenVectors bool // wanted beside the pooled vectors, from the same forward pass
+
+	// Reserve, unless nil, is told how many tokens a text has before it is queued,
+	// text by text, by the goroutine that calls Embed. Its error ends the call.
+	Reserve func(tokens int) error
 }
 
 // Truncation says what becomes of a text that is longer than the model takes.

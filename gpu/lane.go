@@ -136,7 +136,7 @@ func (l *lane) run(ctx context.Context, n int, r Request, encode encode) ([]Embe
 		return nil, err
 	}
 	c := newCall(ctx, n, l.width, turn, r)
-	if err = l.submit(c, r.Truncation, encode); err == nil {
+	if err = l.submit(c, r, encode); err == nil {
 		err = c.wait()
 	}
 	if err != nil {
@@ -167,7 +167,7 @@ func recordSpans(ctx context.Context, results []Embedding) {
 
 // submit tokenizes texts and queues them, a batch's worth at a time, so that
 // devices start on the first while the last are tokenized.
-func (l *lane) submit(c *call, t Truncation, encode encode) error {
+func (l *lane) submit(c *call, r Request, encode encode) error {
 	defer l.scheduler.submitted()
 	e := l.scheduler.encodings.Get().(*tokenizer.Encoding)
 	defer l.scheduler.encodings.Put(e)
@@ -177,8 +177,13 @@ func (l *lane) submit(c *call, t Truncation, encode encode) error {
 		if c.over() {
 			return nil // wait sees why
 		}
-		if err := l.tokenize(c, e, i, t, encode); err != nil {
+		if err := l.tokenize(c, e, i, r.Truncation, encode); err != nil {
 			return err
+		}
+		if r.Reserve != nil {
+			if err := r.Reserve(e.Len()); err != nil {
+				return err
+			}
 		}
 		items = append(items, newItem(c, i, e))
 		if tokens += e.Len(); tokens >= l.scheduler.options.BatchTokens || i == n-1 {

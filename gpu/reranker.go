@@ -94,31 +94,39 @@ func (l *lane) Score(ctx context.Context, r ScoreRequest) ([]Score, error) {
 	return scores, nil
 }
 
-// judge has pairs run; their vectors are logits.
+// judge has pairs run; their vectors are logits. A query is tokenized once for
+// all passages that follow it.
 func (l *lane) judge(ctx context.Context, r ScoreRequest) ([]Embedding, error) {
 	o := r.Truncation.options(l.info.MaxTokens)
+	var first tokenizer.Text
+	of := -1 // whose first text it is
 	return l.run(ctx, len(r.Pairs), Request{Priority: r.Priority, Truncation: r.Truncation}, func(e *tokenizer.Encoding, i int) error {
-		return l.encodePair(e, r, r.Pairs[i], o)
+		p := r.Pairs[i]
+		if p.Alone {
+			return l.tokenizer.Encode(e, p.First, o)
+		}
+		if of < 0 || r.Pairs[of].First != p.First {
+			l.tokenizer.Tokenize(&first, p.First, o)
+			of = i
+		}
+		return l.encodePair(e, r, &first, p.Second, o)
 	})
 }
 
 // encodePair cuts the second text, or where the first leaves no room for that,
 // the longer one.
-func (l *lane) encodePair(e *tokenizer.Encoding, r ScoreRequest, p Pair, o tokenizer.Options) error {
-	if p.Alone {
-		return l.tokenizer.Encode(e, p.First, o)
-	}
-	second, cut, err := l.shortened(e, p.Second, r.SecondTokens)
+func (l *lane) encodePair(e *tokenizer.Encoding, r ScoreRequest, first *tokenizer.Text, second string, o tokenizer.Options) error {
+	second, cut, err := l.shortened(e, second, r.SecondTokens)
 	if err != nil {
 		return err
 	}
 	if !r.Truncation.LongestFirst {
 		o.Strategy = tokenizer.OnlySecond
 	}
-	err = l.tokenizer.EncodePair(e, p.First, second, o)
+	err = l.tokenizer.EncodePairOf(e, first, second, o)
 	if errors.Is(err, tokenizer.ErrCannotTruncate) {
 		o.Strategy = tokenizer.LongestFirst
-		err = l.tokenizer.EncodePair(e, p.First, second, o)
+		err = l.tokenizer.EncodePairOf(e, first, second, o)
 	}
 	e.Cut += cut
 	return err

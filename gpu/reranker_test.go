@@ -127,6 +127,21 @@ func TestPairTruncation(t *testing.T) {
 	require.Equal(t, TooLongError{Text: 1, Tokens: 103, Limit: 64}, *long)
 }
 
+// Passages after one query score as each does by itself, whatever comes between.
+func TestPairsShareAQuery(t *testing.T) {
+	r, _ := scorer(t, true, &fakeDevice{})
+	pairs := append(Pairs("a b", []string{"x", "", "the end"}), Pair{First: "x", Alone: true}, Pair{First: "x", Second: "a"},
+		Pair{First: "a b", Second: "x"}, Pair{Second: "x"}, Pair{First: "a b", Alone: true}, Pair{First: "", Second: "a"}, Pair{First: textOf("a", 100), Second: "x"})
+	got, err := r.Score(t.Context(), ScoreRequest{Pairs: pairs})
+	require.NoError(t, err)
+	for i, pair := range pairs {
+		alone, err := r.Score(t.Context(), ScoreRequest{Pairs: []Pair{pair}})
+		require.NoError(t, err)
+		alone[0].Timing, got[i].Timing = Timing{}, Timing{}
+		require.Equal(t, alone[0], got[i], "pair %d", i)
+	}
+}
+
 func TestAloneIsNoPair(t *testing.T) {
 	var lengths []int
 	r, _ := scorer(t, true, &fakeDevice{onAnswer: func(ids []int32, _ []float32) { lengths = append(lengths, len(ids)) }})

@@ -71,6 +71,27 @@ func TestTokenVectors(t *testing.T) {
 	})
 }
 
+// Reserve is told of each text before it is queued, and can end the call.
+func TestReserve(t *testing.T) {
+	d := &fakeDevice{}
+	s, stop := start(t, Options{}, d)
+	defer stop()
+	var told []int
+	full := errors.New("full")
+	reserve := func(tokens int) error {
+		if told = append(told, tokens); len(told) == 5 {
+			return full
+		}
+		return nil
+	}
+	_, err := s.Embed(t.Context(), Request{Texts: []string{"a", "a b"}, Reserve: reserve})
+	require.NoError(t, err)
+	_, err = s.Embed(t.Context(), Request{IDs: [][]int32{{}, {}, {}, {}}, Reserve: reserve})
+	require.ErrorIs(t, err, full)
+	require.Equal(t, []int{3, 4, 2, 2, 2}, told)
+	require.Equal(t, [][]int{{3, 4}}, d.seen())
+}
+
 // A prompt goes before each text, and its tokens are not the text's own.
 func TestPrompt(t *testing.T) {
 	s, stop := start(t, Options{}, &fakeDevice{})

@@ -115,8 +115,9 @@ func (r *Reindexer) beat(ctx context.Context) (failed error) {
 }
 
 // survey takes over the running jobs that are not run here, and of which there
-// has been no sign of life for a lease.
-func (r *Reindexer) survey(ctx context.Context, now time.Time) error {
+// has been no sign of life for a lease. One that cannot be read or taken over
+// keeps none of the others.
+func (r *Reindexer) survey(ctx context.Context, now time.Time) (failed error) {
 	all, err := r.writer.store.Collections(ctx)
 	if err != nil {
 		return err
@@ -126,7 +127,8 @@ func (r *Reindexer) survey(ctx context.Context, now time.Time) error {
 		g, _ := c.Generation(store.Building)
 		job, err := jobOf(g)
 		if err != nil {
-			return err
+			r.log.Error("a reindex job is left alone", "collection", c.Name, "error", err)
+			continue
 		}
 		s := sighting{claim{g.ID, job.Attempt}, job.Beat, now}
 		if n := here[c.ID]; job.State != Running || n != nil && n.claim == s.claim {
@@ -139,11 +141,11 @@ func (r *Reindexer) survey(ctx context.Context, now time.Time) error {
 			err = r.takeOver(ctx, c, s)
 		}
 		if err != nil {
-			return fmt.Errorf("collection %s: %w", c.Name, err)
+			failed = errors.Join(failed, fmt.Errorf("collection %s: %w", c.Name, err))
 		}
 	}
 	r.seen = seen
-	return nil
+	return failed
 }
 
 // takeOver goes on with a job, unless another daemon was faster.

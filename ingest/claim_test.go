@@ -80,6 +80,29 @@ func TestAJobIsRunByOneDaemon(t *testing.T) {
 	b.requireWhole(10)
 }
 
+// A job that cannot be read keeps neither the daemon from starting nor the jobs
+// of other collections from being taken over.
+func TestAnUnreadableJobHoldsNothingUp(t *testing.T) {
+	a, b := daemons(t, 10)
+	for _, name := range []string{"a", "z"} { // before and after the library
+		id := a.create(name, store.Settings{Analyzer: "english"})
+		_, err := a.fixture.store.SetGenerations(t.Context(), id, func(live []store.Generation) ([]store.Generation, error) {
+			return append(live, store.Generation{Chunker: "fixed/1", Role: store.Building, Job: []byte(`"of another version"`)}), nil
+		})
+		require.NoError(t, err)
+	}
+	a.embedder.block()
+	a.beginBlocked("fixed/1")
+	mine := a.running()
+	b.share() // does not fail
+	require.NoError(t, b.survey(t.Context(), time.Now().Add(2*lease)))
+	require.NotNil(t, b.running())
+	a.embedder.unblock()
+	<-mine.done
+	job, _ := b.job()
+	require.Equal(t, Switched, job.State, job.Reason)
+}
+
 // A daemon that learns by its beat that the job is not its own any more stops.
 func TestABeatEndsARunThatWasTakenOver(t *testing.T) {
 	a, b := daemons(t, 10)

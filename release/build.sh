@@ -2,6 +2,7 @@
 # Builds dist/: for each architecture a static archive and an SBOM, and SHA256SUMS of all. The same commit and Go
 # give the same bytes anywhere: release/check.sh builds twice and compares.
 set -euo pipefail
+unset GOAMD64 GOARM64 GOEXPERIMENT GOFLAGS # of whoever builds: they change the bytes
 cd "$(dirname "$0")/.."
 out=${1:-dist}
 go=${GO:-go}

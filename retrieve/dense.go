@@ -16,6 +16,7 @@ func (q *query) dense(ctx context.Context) ([]index.Hit, error) {
 	if err := q.embed(ctx); err != nil && q.given.vector == nil {
 		return nil, err
 	}
+	defer q.trace.Add("dense", q.trace.Now())
 	began := q.engine.now()
 	hits, err := q.at.reader.Dense(ctx, q.allowed, q.given.vector, q.plan.DenseDepth)
 	q.took.dense = q.engine.now().Sub(began)

@@ -210,7 +210,6 @@ func (q *query) legs(ctx context.Context) ([]leg, error) {
 	group, ctx := errgroup.WithContext(ctx)
 	if q.plan.DenseDepth > 0 {
 		group.Go(guarded(func() (err error) {
-			defer q.trace.Add("dense", q.trace.Now())
 			dense.hits, err = q.dense(ctx)
 			if partial = errors.Is(err, index.ErrPartial); partial {
 				err = nil

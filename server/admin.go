@@ -9,6 +9,9 @@ import (
 	"net"
 	"net/http"
 	"net/http/pprof"
+	"net/netip"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -34,6 +37,7 @@ type Administration struct {
 	Snapshot Snapshooter
 	Cache    Cache
 	Reload   func(context.Context) error // reads policies, keys and certificates again
+	Hosts    []string                    // names of the listener, beside IP addresses and localhost
 }
 
 // ServeAdmin answers /metrics, /debug/pprof, PUT /snapshots/{name}, PUT /reload and /cache
@@ -71,7 +75,31 @@ func (a Administration) handler() http.Handler {
 		removed, err := a.Cache.PruneEmbeddings(r.Context(), time.Now().Add(-age))
 		answerCache(w, removed, err)
 	})
-	return mux
+	return a.named(mux)
+}
+
+// named refuses requests to other names: to a browser a web page of such a name
+// is the listener's own, if its owner has the name resolve to the listener's address.
+func (a Administration) named(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if !a.isNamed(r.Host) {
+			answerProblem(w, http.StatusMisdirectedRequest, "this is not a name of the admin listener; use an IP address, localhost or a name of the setting admin_hosts")
+			return
+		}
+		next.ServeHTTP(w, r)
+	})
+}
+
+// isNamed looks at a host with or without port.
+func (a Administration) isNamed(host string) bool {
+	name, _, err := net.SplitHostPort(host)
+	if err != nil {
+		name = strings.Trim(host, "[]")
+	}
+	if _, err := netip.ParseAddr(name); err == nil || strings.EqualFold(name, "localhost") {
+		return true
+	}
+	return name != "" && slices.ContainsFunc(a.Hosts, func(one string) bool { return strings.EqualFold(name, one) })
 }
 
 // ServeHTTP is of a method that no web page may use towards another site.
@@ -108,7 +136,11 @@ func answerAdminError(w http.ResponseWriter, err error) {
 	case errors.Is(err, fs.ErrExist):
 		status = http.StatusConflict
 	}
-	answerAdmin(w, status, "application/problem+json", client.Problem{Type: "about:blank", Title: http.StatusText(status), Status: status, Detail: err.Error()})
+	answerProblem(w, status, err.Error())
+}
+
+func answerProblem(w http.ResponseWriter, status int, detail string) {
+	answerAdmin(w, status, "application/problem+json", client.Problem{Type: "about:blank", Title: http.StatusText(status), Status: status, Detail: detail})
 }
 
 func answerAdmin(w http.ResponseWriter, status int, contentType string, body any) {

@@ -87,6 +87,7 @@ func TestRoles(t *testing.T) {
 		"GET /healthz":                       identity.None,
 		"GET /readyz":                        identity.None,
 		"GET /openapi.json":                  identity.None,
+		"GET /":                              identity.None,
 	}
 	require.Len(t, need, len(routes()), "every route is here")
 	for name, role := range map[string]identity.Role{"": identity.None, "alice": identity.Read, "writer": identity.Write, "root": identity.Admin} {
@@ -153,11 +154,23 @@ func TestAdminListener(t *testing.T) {
 	require.NoError(t, err)
 	ctx, cancel := context.WithCancel(context.Background())
 	served := make(chan error, 1)
-	go func() { served <- ServeAdmin(ctx, listener, Administration{Metrics: d.registry}) }()
+	go func() {
+		served <- ServeAdmin(ctx, listener, Administration{Metrics: d.registry, Hosts: []string{"sluice", ""}})
+	}()
 	admin := &daemon{t: t, url: "http://" + listener.Addr().String()}
 	require.Contains(t, admin.send("GET", "/metrics", "").body, "sluice_http_requests_in_flight")
 	require.Contains(t, admin.send("GET", "/debug/pprof/", "").body, "goroutine")
 	require.Equal(t, 404, admin.send("GET", "/v1/collections/c", "").status)
+	for host, want := range map[string]int{
+		"127.0.0.1": 200, "127.0.0.1:8081": 200, "[::1]": 200, "[::1]:8081": 200, "10.1.2.3:1": 200, "localhost": 200, "LOCALHOST:8081": 200,
+		"sluice": 200, "Sluice:8081": 200, "evil.example": 421, "evil.example:8081": 421, "127.0.0.1.evil.example": 421, "localhost.evil.example": 421, "": 421,
+	} {
+		a := admin.raw("GET /metrics HTTP/1.1\r\nHost: " + host + "\r\n\r\n")
+		require.Equal(t, want, a.status, "%q: %s", host, a.body)
+		if want == 421 {
+			require.Contains(t, requireProblem(t, 421, a), "admin_hosts")
+		}
+	}
 	cancel()
 	require.NoError(t, <-served)
 }

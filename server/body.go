@@ -141,7 +141,16 @@ func (q *request) readJSON(into any) error {
 // Numbers in untyped places keep their digits.
 var strict = json.JoinOptions(
 	json.RejectUnknownMembers(true),
-	json.WithUnmarshalers(json.JoinUnmarshalers(json.UnmarshalFromFunc(keepDigits), json.UnmarshalFromFunc(boundPassages), json.UnmarshalFromFunc(refuseNulls))),
+	json.WithUnmarshalers(json.JoinUnmarshalers(
+		json.UnmarshalFromFunc(keepDigits),
+		json.UnmarshalFromFunc(refuseNulls),
+		json.UnmarshalFromFunc(atMost[client.Passage](ingest.MaxPassages, fmt.Errorf("more than %d passages", ingest.MaxPassages))),
+		json.UnmarshalFromFunc(atMost[client.JinaDocument](maxInputs, errTooManyInputs)),
+		json.UnmarshalFromFunc(boundInputs[client.Inputs]),
+		json.UnmarshalFromFunc(boundInputs[client.Texts]),
+		json.UnmarshalFromFunc(boundInputs[client.TokenIDs]),
+		json.UnmarshalFromFunc(boundInputs[client.PredictInputs]),
+	)),
 )
 
 func keepDigits(d *jsontext.Decoder, value *any) error {
@@ -153,27 +162,67 @@ func keepDigits(d *jsontext.Decoder, value *any) error {
 	return err
 }
 
-// boundPassages stops at one passage too many: three bytes make one, which takes
-// forty times that when it is decoded.
-func boundPassages(d *jsontext.Decoder, into *[]client.Passage) error {
+// atMost reads a list and stops at one item too many: three bytes make a passage,
+// which takes forty times that when it is decoded.
+func atMost[T any](most int, tooMany error) func(*jsontext.Decoder, *[]T) error {
+	return func(d *jsontext.Decoder, into *[]T) error {
+		if d.PeekKind() != '[' {
+			return errors.ErrUnsupported
+		}
+		if _, err := d.ReadToken(); err != nil {
+			return err
+		}
+		for d.PeekKind() != ']' {
+			if len(*into) == most {
+				return tooMany
+			}
+			var item T
+			if err := json.UnmarshalDecode(d, &item); err != nil {
+				return err
+			}
+			*into = append(*into, item)
+		}
+		_, err := d.ReadToken()
+		return err
+	}
+}
+
+// boundInputs counts the items of a list before it is decoded, but for numbers:
+// they are the tokens of one text.
+func boundInputs[T any, P interface {
+	*T
+	json.Unmarshaler
+}](d *jsontext.Decoder, into *T) error {
+	value, err := d.ReadValue()
+	if err != nil {
+		return err
+	}
+	if err := checkItems(value); err != nil {
+		return err
+	}
+	return P(into).UnmarshalJSON(value)
+}
+
+func checkItems(value jsontext.Value) error {
+	d := jsontext.NewDecoder(bytes.NewBuffer(value))
 	if d.PeekKind() != '[' {
-		return errors.ErrUnsupported
+		return nil
 	}
 	if _, err := d.ReadToken(); err != nil {
 		return err
 	}
-	for d.PeekKind() != ']' {
-		if len(*into) == ingest.MaxPassages {
-			return fmt.Errorf("more than %d passages", ingest.MaxPassages)
+	for n := 0; d.PeekKind() != ']'; {
+		if d.PeekKind() != '0' {
+			n++
 		}
-		var p client.Passage
-		if err := json.UnmarshalDecode(d, &p); err != nil {
+		if n > maxInputs {
+			return errTooManyInputs
+		}
+		if err := d.SkipValue(); err != nil {
 			return err
 		}
-		*into = append(*into, p)
 	}
-	_, err := d.ReadToken()
-	return err
+	return nil
 }
 
 // refuseNulls reads a list of strings, in which a null would become "".
@@ -208,9 +257,12 @@ func decode(data []byte, into any) error {
 	if err == nil {
 		return nil
 	}
+	var told *failure
 	var semantic *json.SemanticError
 	var syntactic *jsontext.SyntacticError
 	switch {
+	case errors.As(err, &told):
+		return told
 	case errors.As(err, &semantic) && errors.Is(err, json.ErrUnknownName):
 		return badRequest("unknown field %q%s", shortened(semantic.JSONPointer.LastToken()), inside(semantic.JSONPointer.Parent()))
 	case errors.As(err, &semantic):

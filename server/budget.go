@@ -2,6 +2,7 @@ package server
 
 import (
 	"bytes"
+	"io"
 	"sync/atomic"
 
 	"github.com/valyala/fasthttp"
@@ -54,13 +55,18 @@ func (q *request) answer(body []byte) error {
 	if err := q.take(len(body)); err != nil {
 		return err
 	}
-	q.streams = true
-	q.http.Response.SetBodyStream(largeAnswer{bytes.NewReader(body), q}, len(body))
+	q.stream(bytes.NewReader(body), len(body))
 	return nil
 }
 
+// stream sends an answer that the request is charged with.
+func (q *request) stream(body io.Reader, size int) {
+	q.streams = true
+	q.http.Response.SetBodyStream(largeAnswer{body, q}, size)
+}
+
 type largeAnswer struct {
-	*bytes.Reader
+	io.Reader
 	q *request
 }
 

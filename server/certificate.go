@@ -1,9 +1,12 @@
 package server
 
 import (
+	"bytes"
 	"crypto/tls"
+	"encoding/pem"
 	"fmt"
 	"net"
+	"os"
 	"sync/atomic"
 	"time"
 
@@ -36,7 +39,7 @@ func (c *Certificate) Ends() time.Time { return c.current.Load().Leaf.NotAfter }
 
 // Reload reads the files again. On an error the certificate stays as it was.
 func (c *Certificate) Reload() error {
-	next, err := tls.LoadX509KeyPair(c.files.Cert, c.files.Key)
+	next, err := loadPair(c.files)
 	if err != nil {
 		return fmt.Errorf("tls: %w", err)
 	}
@@ -45,6 +48,26 @@ func (c *Certificate) Reload() error {
 	}
 	c.current.Store(&next)
 	return nil
+}
+
+// loadPair refuses a chain that is half written, of which tls takes what is there.
+func loadPair(files config.TLS) (tls.Certificate, error) {
+	chain, err := os.ReadFile(files.Cert)
+	if err != nil {
+		return tls.Certificate{}, err
+	}
+	key, err := os.ReadFile(files.Key)
+	if err != nil {
+		return tls.Certificate{}, err
+	}
+	rest := chain
+	for block, after := pem.Decode(rest); block != nil; block, after = pem.Decode(rest) {
+		rest = after
+	}
+	if len(bytes.TrimSpace(rest)) > 0 {
+		return tls.Certificate{}, fmt.Errorf("%s: no whole PEM block after the first %d bytes; is it still being written?", files.Cert, len(chain)-len(rest))
+	}
+	return tls.X509KeyPair(chain, key)
 }
 
 // secure makes the listener's connections TLS, 1.2 or newer. Of no certificate

@@ -5,6 +5,7 @@ import (
 	"io"
 	"net/http"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -77,7 +78,10 @@ func TestCertificateRotates(t *testing.T) {
 	for name, spoil := range map[string]func(){
 		"no PEM": func() { require.NoError(t, os.WriteFile(cert, []byte("certificate"), 0o600)) },
 		"cut":    func() { require.NoError(t, os.WriteFile(cert, good[:len(good)/2], 0o600)) },
-		"gone":   func() { require.NoError(t, os.Remove(cert)) },
+		"half a chain": func() { // as long as a certificate and most of an intermediate one
+			require.NoError(t, os.WriteFile(cert, append(slices.Clone(good), good[:len(good)-40]...), 0o600))
+		},
+		"gone": func() { require.NoError(t, os.Remove(cert)) },
 		"of another key": func() {
 			authority.Issue(dir, 9, time.Now().Add(time.Hour))
 			require.NoError(t, os.WriteFile(cert, good, 0o600))

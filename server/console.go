@@ -6,6 +6,13 @@ import (
 	"sluice/server/console"
 )
 
+// toConsole sends a browser from the daemon's address to the console.
+func (s *Server) toConsole(q *request) error {
+	q.http.Response.Header.Set("Location", "/console")
+	q.http.SetStatusCode(fasthttp.StatusFound)
+	return nil
+}
+
 // console answers with the web console's files. They hold nothing secret: what
 // they show, they ask for with the visitor's own token.
 func (s *Server) console(q *request) error {

@@ -38,6 +38,9 @@ func (d dialect) status(f *failure) int {
 	if d == teiDialect && f.status == fasthttp.StatusBadRequest {
 		return fasthttp.StatusUnprocessableEntity
 	}
+	if d == openAIDialect && f == errTooManyInputs {
+		return fasthttp.StatusBadRequest
+	}
 	return f.status
 }
 

@@ -61,6 +61,7 @@ func TestEyes(t *testing.T) {
 	require.NoError(t, err)
 	require.NotContains(t, string(content), "secret")
 	alice := filter.Principal{Tenant: "acme", Subject: "alice", Groups: []string{"eng"}, Attributes: filter.Attributes{"region": "EU"}}
+	root := filter.Principal{Tenant: "acme", Subject: "root", Attributes: filter.Attributes{"region": "EU"}}
 	looks, searches := 0, 0
 	for line := range strings.Lines(string(content)) {
 		var r audit.Record
@@ -72,17 +73,20 @@ func TestEyes(t *testing.T) {
 			require.NotEmpty(t, r.As)
 			require.NotEqual(t, r.Principal, r.AsPrincipal)
 			require.Len(t, r.AsPrincipal, 64)
-		case r.Action == audit.Search && r.Principal == audit.Digest(alice):
-			searches++
+		case r.Action == audit.Search:
+			require.Equal(t, audit.Digest(root), r.Principal, "who asked")
+			if r.AsPrincipal == audit.Digest(alice) {
+				searches++
+			}
 		}
 	}
 	require.Equal(t, 2*5*5, looks, "each look, begun and ended")
-	require.Equal(t, 1, searches, "a search is the other's")
+	require.Equal(t, 1, searches, "a search names whose eyes it was through, too")
 }
 
 // Nobody else looks, nothing is changed that way, and nobody looks unrecorded.
 func TestEyesAreRefused(t *testing.T) {
-	d, log, _ := audited(t, func(*audit.Options) {})
+	d, log, _ := audited(t, func(o *audit.Options) { o.Administration = audit.Continue })
 	d.collection(text("k", "x"))
 	const search, alice = "/v1/collections/c/search", `{"subject":"alice"}`
 	ask := func(who, method, path, body, as string) answer {

@@ -21,6 +21,7 @@ import (
 	"sluice/server/audit"
 	"sluice/server/config"
 	"sluice/server/identity"
+	"sluice/server/traces"
 )
 
 // daemon is a Server on a real listener, over a fake backend.
@@ -73,6 +74,7 @@ type setup struct {
 	demo    config.Demo
 	audit   *audit.Log
 	tls     config.TLS
+	traces  *traces.Exporter
 }
 
 func start(t *testing.T, change ...func(*setup)) *daemon {
@@ -98,7 +100,7 @@ func start(t *testing.T, change ...func(*setup)) *daemon {
 		require.NoError(t, err)
 	}
 	d.Server = New(Options{
-		Backend: d.fake, Identities: identities, Limits: s.limits, Demo: s.demo.Enabled, Audit: s.audit, Certificate: certificate,
+		Backend: d.fake, Identities: identities, Limits: s.limits, Demo: s.demo.Enabled, Audit: s.audit, Certificate: certificate, Traces: s.traces,
 		Log:      slog.New(slog.NewTextHandler(d.log, &slog.HandlerOptions{Level: slog.LevelDebug})),
 		Registry: d.registry,
 	})

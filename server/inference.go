@@ -12,7 +12,12 @@ import (
 
 // What the embedding and reranking APIs of all families share.
 
-const maxInputs = 2048 // of one request, as OpenAI's
+const (
+	maxInputs      = 2048 // of one request, as OpenAI's
+	maxRerankQuery = 64 << 10
+)
+
+var errTooManyInputs = failf(fasthttp.StatusRequestEntityTooLarge, "1 to %d texts, or lists of token ids, are expected", maxInputs)
 
 func checkCount(name string, n int) error {
 	if n < 1 {
@@ -30,6 +35,7 @@ type embedRequest struct {
 	prompt       string // its name
 	truncation   gpu.Truncation
 	tokenVectors bool
+	reserve      func(tokens int) error
 	dimensions   int  // the first so many; 0: all
 	raw          bool // not of unit length, but as pooled
 }
@@ -45,7 +51,7 @@ func (s *Server) embed(q *request, r embedRequest) ([]gpu.Embedding, error) {
 	}
 	embeddings, err := s.backend.Embed(q.ctx, gpu.Request{
 		Texts: r.inputs.Texts, Prompt: prompt, IDs: r.inputs.IDs, Truncation: r.truncation,
-		Priority: priorityOf(r.inputs.Len()), TokenVectors: r.tokenVectors,
+		Priority: priorityOf(r.inputs.Len()), TokenVectors: r.tokenVectors, Reserve: r.reserve,
 	})
 	for _, e := range embeddings {
 		if r.raw {
@@ -108,7 +114,18 @@ func checkRerank(query, list string, passages int) error {
 	if strings.TrimSpace(query) == "" {
 		return badRequest("query: must not be empty")
 	}
+	if err := checkQueryLength(query); err != nil {
+		return err
+	}
 	return checkCount(list, passages)
+}
+
+// checkQueryLength bounds what goes into the pair of each passage.
+func checkQueryLength(query string) error {
+	if len(query) > maxRerankQuery {
+		return failf(fasthttp.StatusRequestEntityTooLarge, "query: it is longer than %d bytes", maxRerankQuery)
+	}
+	return nil
 }
 
 // checkReranker checks the model that a request names.

@@ -13,11 +13,15 @@ import (
 	"golang.org/x/sync/semaphore"
 
 	"sluice/client"
+	"sluice/server/identity"
 )
 
 // maxUnreadResults bounds the results that wait for a client which sends its
 // whole body before it reads: some twenty thousand lines.
 const maxUnreadResults = 4 << 20
+
+// proveEvery is how long a stream's identity is taken to be what it was.
+const proveEvery = time.Second
 
 // ingestion is one NDJSON body of documents, or of access rows, under way, and
 // at the same time the stream of its results: one line each, in the order of
@@ -35,7 +39,9 @@ type ingestion struct {
 	ctx        context.Context
 	cancel     context.CancelFunc
 	lines      *lines
+	proven     proof
 	ahead      time.Duration       // by which it has read what its tenant may write
+	over       bool                // the last line was refused with all after it
 	held       *semaphore.Weighted // bytes of lines in the workers: no more than a largest line has
 	work       []chan job
 	order      chan job
@@ -59,8 +65,9 @@ func (s *Server) ingest(q *request, collection string) error {
 		apply:      func(ctx context.Context, d written) (client.WriteResult, error) { return q.write(ctx, collection, d) },
 	}
 	in.read = func(line []byte) (d written, err error) {
-		in.ahead = q.tenant.ingested(len(line))
-		err = decode(line, &d)
+		if err = decode(line, &d); err == nil {
+			err = in.charge(len(line))
+		}
 		return d, err
 	}
 	return s.stream(q, in)
@@ -97,6 +104,9 @@ func (in *ingestion) run() {
 	}
 	reporter.Go(in.report)
 	in.pump()
+	if in.over {
+		linger(in.q.http.Conn()) // else what is unread would cost the client the last results
+	}
 	for _, w := range in.work {
 		close(w)
 	}
@@ -118,7 +128,7 @@ func (in *ingestion) pump() {
 		j := job{line: in.lines.count, result: make(chan client.WriteResult, 1)}
 		if err == nil {
 			j.bytes = len(line)
-			j.document, err = in.read(line)
+			j.document, err = in.accept(line)
 		}
 		_ = in.held.Acquire(context.Background(), int64(j.bytes)) // until the workers have done enough
 		in.order <- j
@@ -128,14 +138,56 @@ func (in *ingestion) pump() {
 		}
 		in.release(j)
 		j.result <- failedResult(j.document.Key, lineFailure(err))
-		if !isLineFault(err) {
+		if in.over || !isLineFault(err) {
 			return
 		}
 	}
 }
 
-// rest waits until the tenant may write again: who sends a stream is slowed
-// down, not refused, and holds no bytes meanwhile. A drain ends it.
+// accept reads a line of whoever may still write.
+func (in *ingestion) accept(line []byte) (written, error) {
+	if err := in.prove(time.Now()); err != nil {
+		in.over = true
+		return written{}, err
+	}
+	return in.read(line)
+}
+
+// proof is when, and by which configuration, an identity was last proven.
+type proof struct {
+	at time.Time
+	by *identity.Authenticator
+}
+
+// prove proves the stream's identity again, once a second and after a reload:
+// tokens expire and API keys are removed while a stream is open.
+func (in *ingestion) prove(now time.Time) error {
+	by := in.q.s.identities.Load()
+	if by == in.proven.by && now.Sub(in.proven.at) < proveEvery {
+		return nil
+	}
+	who, err := in.q.prove(by)
+	if err == nil && who.Principal.Digest() != in.q.who.Principal.Digest() {
+		err = failf(fasthttp.StatusUnauthorized, "your identity has changed; send the lines from this one on again")
+	}
+	in.proven = proof{now, by}
+	return err
+}
+
+// charge counts a line's bytes against the tenant's limit. Who sends a stream is
+// slowed down, and refused only where that would take longer than a client may:
+// a sleeping stream holds the slot of a request.
+func (in *ingestion) charge(bytes int) (err error) {
+	in.ahead, err = in.q.tenant.ingested(bytes, in.q.s.limits.ReadTimeout)
+	if err != nil {
+		in.q.s.metrics.rejected.Inc()
+		in.over = true
+	}
+	return err
+}
+
+// rest waits until the tenant may write again, and holds no bytes meanwhile. A
+// drain ends it.
 func (in *ingestion) rest() {
 	if in.ahead <= 0 {
 		return
@@ -181,7 +233,7 @@ func lineFailure(err error) error {
 		return failf(fasthttp.StatusRequestEntityTooLarge, "the line is larger than limits.body_bytes")
 	case errors.Is(err, context.Canceled):
 		return failf(fasthttp.StatusServiceUnavailable, "the daemon is shutting down; send the lines from this one on again")
-	case isLineFault(err):
+	case isLineFault(err), errors.Is(err, identity.ErrUnauthenticated):
 		return err
 	default:
 		return readFailure(err)

@@ -15,6 +15,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 	"github.com/valyala/fasthttp"
@@ -22,6 +23,8 @@ import (
 	"sluice/client"
 	"sluice/gpu"
 	"sluice/ingest"
+	"sluice/server/config"
+	"sluice/server/identity"
 )
 
 const ndjson = "application/x-ndjson"
@@ -316,6 +319,46 @@ func TestDrainNamesTheUnreadLine(t *testing.T) {
 	_, err = in.next()
 	require.ErrorIs(t, err, context.Canceled)
 	require.Equal(t, 2, in.lines.count)
+}
+
+// A key that is removed, or may do less, writes nothing more through a stream
+// that was open.
+func TestOpenStreamsAreAuthenticatedAgain(t *testing.T) {
+	weaker := apiKey("writer", "acme", nil, "read")
+	another := apiKey("writer", "acme", []string{"eng"}, "write")
+	for _, c := range []struct {
+		keys []config.APIKey
+		want int
+	}{{nil, 401}, {[]config.APIKey{weaker}, 403}, {[]config.APIKey{another}, 401}} {
+		d := start(t)
+		d.collection()
+		connection := d.dial()
+		fmt.Fprintf(connection, "POST /v1/collections/c/documents HTTP/1.1\r\nHost: x\r\nAuthorization: %s\r\nContent-Type: application/x-ndjson\r\nContent-Length: 1000\r\n\r\n%s\n", bearer("writer"), line("a", "x"))
+		response, err := http.ReadResponse(bufio.NewReader(connection), nil)
+		require.NoError(t, err)
+		results := json.NewDecoder(response.Body)
+		var r client.WriteResult
+		require.NoError(t, results.Decode(&r))
+		require.Equal(t, "created", r.Status)
+		next, err := identity.New(t.Context(), config.Auth{APIKeys: c.keys}, config.Demo{})
+		require.NoError(t, err)
+		d.SetIdentities(next)
+		fmt.Fprintf(connection, "%s\n%s\n", line("b", "x"), line("c", "x"))
+		require.NoError(t, results.Decode(&r))
+		require.Equal(t, []any{"failed", 2, c.want}, []any{r.Status, r.Line, r.Error.Status})
+		require.ErrorIs(t, results.Decode(&r), io.EOF, "the stream has ended")
+		require.Len(t, d.fake.documents["acme/c"], 1)
+	}
+}
+
+// What ends by itself, such as a token, is seen within a second.
+func TestStreamsAreProvenEverySecond(t *testing.T) {
+	d := start(t)
+	q := &request{s: d.Server, route: &route{role: identity.Write}} // with no credentials at all
+	now := time.Now()
+	in := &ingestion{q: q, proven: proof{now, d.identities.Load()}}
+	require.NoError(t, in.prove(now.Add(proveEvery-1)))
+	require.ErrorIs(t, in.prove(now.Add(proveEvery)), identity.ErrUnauthenticated)
 }
 
 func TestIngestErrors(t *testing.T) {

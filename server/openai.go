@@ -47,7 +47,7 @@ func checkEmbedding(body client.EmbeddingRequest, info gpu.Info) error {
 	switch {
 	case body.Model != info.Model:
 		return failf(fasthttp.StatusNotFound, "model: this daemon serves %q and no other", info.Model)
-	case in.Len() == 0 || in.Len() > maxInputs:
+	case in.Len() == 0:
 		return badRequest("input: 1 to %d texts are expected", maxInputs)
 	case slices.Contains(in.Texts, ""):
 		return badRequest("input: text %d is empty", slices.Index(in.Texts, ""))

@@ -37,6 +37,7 @@ type request struct {
 	id      string
 	route   *route
 	vars    variables
+	brought identity.Credentials
 	who     identity.Identity
 	tenant  *tenant
 	trace   *traces.Request   // nil: not sampled
@@ -88,9 +89,9 @@ func (q *request) run() (err error) {
 	return q.route.serve(q.s, q)
 }
 
-// traced begins the request's trace, of which probes have none.
+// traced begins the request's trace. Probes have none, nor what anybody may ask.
 func (q *request) traced(ctx context.Context) context.Context {
-	if q.s.traces == nil || q.route.probe {
+	if q.s.traces == nil || q.route.probe || q.route.open {
 		return ctx
 	}
 	q.trace = q.s.traces.Start(string(q.http.Request.Header.Peek("traceparent")), q.started)
@@ -169,23 +170,30 @@ func (q *request) admitTenant() error {
 }
 
 // authorize proves the identity and compares its role with the route's.
-func (q *request) authorize() error {
+func (q *request) authorize() (err error) {
 	if q.route.open {
 		return nil
 	}
-	credentials, err := q.credentials()
-	if err != nil {
+	if q.brought, err = q.credentials(); err != nil {
 		return err
 	}
-	q.who, err = q.s.identities.Load().Authenticate(q.s.base, credentials)
-	if err != nil {
-		q.s.log.Debug("authentication failed", "request", q.id, "reason", err)
+	if q.who, err = q.prove(q.s.identities.Load()); err != nil {
 		return err
-	}
-	if q.route.role == identity.None || q.who.Role < q.route.role {
-		return failf(fasthttp.StatusForbidden, "your role does not allow this")
 	}
 	return q.openEyes()
+}
+
+// prove returns whose the credentials are, if their role is enough for the route.
+func (q *request) prove(by *identity.Authenticator) (identity.Identity, error) {
+	who, err := by.Authenticate(q.s.base, q.brought)
+	if err != nil {
+		q.s.log.Debug("authentication failed", "request", q.id, "reason", err)
+		return who, err
+	}
+	if q.route.role == identity.None || who.Role < q.route.role {
+		return who, failf(fasthttp.StatusForbidden, "your role does not allow this")
+	}
+	return who, nil
 }
 
 func (q *request) credentials() (identity.Credentials, error) {

@@ -35,6 +35,8 @@ const (
 	maxSmallBody = 64 << 10
 	// maxSearch holds as many numbers as a query may bring besides.
 	maxSearch = maxSmallBody + 16*retrieve.MaxQueryNumbers
+	// maxTokenize is small beside its answer, of seventy times that.
+	maxTokenize = 1 << 20
 )
 
 func routes() []route {
@@ -75,7 +77,7 @@ func routes() []route {
 		{method: "POST", pattern: "/similarity", role: identity.Read, dialect: teiDialect, serve: (*Server).teiSimilarity},
 		{method: "POST", pattern: "/rerank", role: identity.Read, dialect: teiDialect, serve: (*Server).teiRerank},
 		{method: "POST", pattern: "/predict", role: identity.Read, dialect: teiDialect, serve: (*Server).teiPredict},
-		{method: "POST", pattern: "/tokenize", role: identity.Read, dialect: teiDialect, serve: (*Server).teiTokenize},
+		{method: "POST", pattern: "/tokenize", role: identity.Read, dialect: teiDialect, largest: maxTokenize, serve: (*Server).teiTokenize},
 		{method: "POST", pattern: "/decode", role: identity.Read, dialect: teiDialect, serve: (*Server).teiDecode},
 		{method: "GET", pattern: "/info", role: identity.Read, dialect: teiDialect, serve: (*Server).teiInfo},
 		{method: "POST", pattern: "/v1/rerank", role: identity.Read, dialect: jinaDialect, serve: (*Server).jinaRerank},
@@ -83,6 +85,7 @@ func routes() []route {
 		{method: "GET", pattern: "/healthz", open: true, probe: true, serve: (*Server).healthz},
 		{method: "GET", pattern: "/readyz", open: true, probe: true, serve: (*Server).readyz},
 		{method: "GET", pattern: "/metrics", role: identity.Admin, probe: true, serve: (*Server).getMetrics},
+		{method: "GET", pattern: "/", open: true, serve: (*Server).toConsole},
 		{method: "GET", pattern: "/console", open: true, serve: (*Server).console},
 		{method: "GET", pattern: "/console/{file}", open: true, serve: (*Server).console},
 		{method: "GET", pattern: "/openapi.json", open: true, serve: (*Server).openAPI},

@@ -44,20 +44,23 @@ func (s *Server) teiEmbedAll(q *request) error {
 	if err != nil {
 		return err
 	}
+	out, width := &pages{q: q}, s.backend.Info().TokenDimensions
 	embeddings, err := s.teiEmbeddings(q, embedRequest{
-		inputs: body.Inputs, prompt: body.PromptName, truncation: truncation, tokenVectors: true,
+		inputs: body.Inputs, prompt: body.PromptName, truncation: truncation,
+		tokenVectors: true, reserve: func(tokens int) error { return out.reserve(tokens * width) },
 	})
 	if err != nil {
 		return err
 	}
-	all := make([][][]float32, len(embeddings))
 	for i, e := range embeddings {
-		all[i] = make([][]float32, e.Tokens)
-		for t, width := 0, s.backend.Info().TokenDimensions; t < e.Tokens; t++ {
-			all[i][t] = e.TokenVectors[t*width:][:width]
+		if err := out.writeTokenVectors(e, width, i); err != nil {
+			return err
 		}
 	}
-	return q.reply(fasthttp.StatusOK, all)
+	if err := out.write("]\n"); err != nil {
+		return err
+	}
+	return out.reply()
 }
 
 func (s *Server) teiSimilarity(q *request) error {

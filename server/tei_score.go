@@ -22,6 +22,9 @@ func (s *Server) teiRerank(q *request) error {
 	if err := checkCount("texts", len(body.Texts)); err != nil {
 		return err
 	}
+	if err := checkQueryLength(body.Query); err != nil {
+		return err
+	}
 	truncation, err := truncationOf(body.Truncate, body.TruncationDirection, body.TruncationStrategy)
 	if err != nil {
 		return err

@@ -2,8 +2,10 @@ package server
 
 import (
 	"slices"
+	"strconv"
 	"unicode/utf8"
 
+	"github.com/go-json-experiment/json/jsontext"
 	"github.com/valyala/fasthttp"
 
 	"sluice/client"
@@ -25,7 +27,10 @@ func (s *Server) teiTokenize(q *request) error {
 		return err
 	}
 	t, o := s.backend.Tokenizer(), tokenizer.Options{NoSpecialTokens: body.AddSpecialTokens != nil && !*body.AddSpecialTokens}
-	all := make([][]client.Token, len(body.Inputs))
+	if err := q.takeEncoding(prompt, body.Inputs); err != nil {
+		return err
+	}
+	out := &pages{q: q}
 	var e tokenizer.Encoding
 	for i, text := range body.Inputs {
 		if err := q.ctx.Err(); err != nil {
@@ -35,40 +40,86 @@ func (s *Server) teiTokenize(q *request) error {
 		if err := t.Encode(&e, text, o); err != nil {
 			return badRequest("inputs: text %d: %v", i, err)
 		}
-		all[i] = tokensOf(t, &e, text)
+		if err := out.writeTokens(t, &e, text, i); err != nil {
+			return err
+		}
 	}
-	return q.reply(fasthttp.StatusOK, all)
+	if err := out.write("]\n"); err != nil {
+		return err
+	}
+	return out.reply()
 }
 
-// tokensOf gives places in characters: an encoding has them in bytes.
-func tokensOf(t *tokenizer.Tokenizer, e *tokenizer.Encoding, text string) []client.Token {
-	tokens := make([]client.Token, e.Len())
+// takeEncoding charges for what tokenizing takes, of one text after the other.
+func (q *request) takeEncoding(prompt string, texts []string) error {
+	longest := 0
+	for _, text := range texts {
+		longest = max(longest, len(prompt)+len(text))
+	}
+	return q.take(encodingBytes * longest)
+}
+
+// writeTokens writes the tokens of the text in place i, a list of client.Token.
+// Their places are in characters: an encoding has them in bytes.
+func (p *pages) writeTokens(t *tokenizer.Tokenizer, e *tokenizer.Encoding, text string, i int) error {
+	if err := p.write(before(i) + "["); err != nil {
+		return err
+	}
 	place := counter{text: text}
 	for i, id := range e.IDs {
-		tokens[i] = client.Token{ID: id, Special: e.Special[i]}
+		word := text[e.Offsets[i].Start:e.Offsets[i].End]
 		if e.Special[i] {
-			tokens[i].Text, _ = t.Token(id)
-			continue
+			word, _ = t.Token(id)
 		}
-		at := e.Offsets[i]
-		start, stop := place.of(at.Start), place.of(at.End)
-		tokens[i].Text, tokens[i].Start, tokens[i].Stop = text[at.Start:at.End], &start, &stop
+		if err := p.room(tokenBytes + escaped*len(word)); err != nil {
+			return err
+		}
+		if i > 0 {
+			p.last = append(p.last, ',')
+		}
+		p.last = appendToken(p.last, id, word, e.Special[i], place.span(e.Offsets[i]))
 	}
-	return tokens
+	return p.write("]")
+}
+
+const (
+	// encodingBytes is what tokenizing takes of memory, of each byte of a text of
+	// which every byte is a token.
+	encodingBytes = 64
+
+	tokenBytes = 128           // what a client.Token takes beside its text, at most
+	escaped    = len(`\u0000`) // a character, of one byte or more
+)
+
+// appendToken appends a client.Token; a special one has no place.
+func appendToken(dst []byte, id int32, text string, special bool, at tokenizer.Span) []byte {
+	dst = strconv.AppendInt(append(dst, `{"id":`...), int64(id), 10)
+	dst, _ = jsontext.AppendQuote(append(dst, `,"text":`...), text) // what is not UTF-8 becomes U+FFFD
+	if special {
+		return append(dst, `,"special":true,"start":null,"stop":null}`...)
+	}
+	dst = strconv.AppendInt(append(dst, `,"special":false,"start":`...), int64(at.Start), 10)
+	dst = strconv.AppendInt(append(dst, `,"stop":`...), int64(at.End), 10)
+	return append(dst, '}')
 }
 
 // counter turns places in bytes into places in characters. It goes on from the
-// last place, as tokens come in the order of the text.
+// last place, forwards or (several tokens of one character) backwards.
 type counter struct {
 	text              string
 	bytes, characters int
 }
 
+func (c *counter) span(at tokenizer.Span) tokenizer.Span {
+	return tokenizer.Span{Start: c.of(at.Start), End: c.of(at.End)}
+}
+
 func (c *counter) of(place int) int {
 	if place < c.bytes {
-		c.bytes, c.characters = 0, 0
+		c.characters -= utf8.RuneCountInString(c.text[place:c.bytes])
+	} else {
+		c.characters += utf8.RuneCountInString(c.text[c.bytes:place])
 	}
-	c.characters += utf8.RuneCountInString(c.text[c.bytes:place])
 	c.bytes = place
 	return c.characters
 }
@@ -87,10 +138,25 @@ func (s *Server) teiDecode(q *request) error {
 		if slices.ContainsFunc(ids, func(id int32) bool { return id < 0 }) {
 			return badRequest("ids: a token id is 0 or more")
 		}
+		if err := q.takeDecoded(s.backend.Tokenizer(), ids); err != nil {
+			return err
+		}
 		var err error
 		if texts[i], err = s.backend.Tokenizer().Decode(ids, skip); err != nil {
 			return badRequest("ids: %v", err)
 		}
 	}
 	return q.reply(fasthttp.StatusOK, texts)
+}
+
+// takeDecoded charges for the text of the ids, and for its being written as JSON:
+// two bytes of a body can name a token of a hundred.
+func (q *request) takeDecoded(t *tokenizer.Tokenizer, ids []int32) error {
+	const copies = 4 // of a buffer that grows, and the text
+	bytes := 0
+	for _, id := range ids {
+		text, _ := t.Token(id)
+		bytes += len(text) + len(" ")
+	}
+	return q.take(copies * bytes)
 }

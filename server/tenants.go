@@ -89,7 +89,8 @@ func (t *tenant) search() error {
 	if t == nil || t.searches == nil {
 		return nil
 	}
-	return t.take(t.searches, 1, "your tenant searches more often than it may (limits.tenants); send it again later")
+	_, err := t.take(t.searches, 1, 0, "your tenant searches more often than it may (limits.tenants); send it again later")
+	return err
 }
 
 // ingest takes the bytes of a document.
@@ -97,31 +98,31 @@ func (t *tenant) ingest(n int) error {
 	if t == nil || t.bytes == nil {
 		return nil
 	}
-	return t.take(t.bytes, n, "your tenant writes more bytes a second than it may (limits.tenants); send it again later")
+	_, err := t.take(t.bytes, n, 0, "your tenant writes more bytes a second than it may (limits.tenants); send it again later")
+	return err
 }
 
-// take takes n of a limiter, or says when they will be there.
-func (t *tenant) take(from *rate.Limiter, n int, refusal string) error {
+// ingested takes the bytes of a document of many, and returns how long it takes
+// until they may be written. Where that is longer than most nothing is taken.
+func (t *tenant) ingested(n int, most time.Duration) (time.Duration, error) {
+	if t == nil || t.bytes == nil {
+		return 0, nil
+	}
+	return t.take(t.bytes, n, most, "your tenant writes more bytes a second than it may (limits.tenants); send the lines from this one on again later")
+}
+
+// take takes n of a limiter that are there within most, or says when they will be.
+func (t *tenant) take(from *rate.Limiter, n int, most time.Duration, refusal string) (time.Duration, error) {
 	now := t.of.now()
 	reserved := from.ReserveN(now, n)
 	wait := reserved.DelayFrom(now)
-	if wait == 0 {
-		return nil
+	if wait <= most {
+		return wait, nil
 	}
 	reserved.CancelAt(now)
 	f := failf(fasthttp.StatusTooManyRequests, "%s", refusal)
 	f.retry = wait
-	return f
-}
-
-// ingested takes the bytes of a document of many, and returns how long it takes
-// until they may be written.
-func (t *tenant) ingested(n int) time.Duration {
-	if t == nil || t.bytes == nil {
-		return 0
-	}
-	now := t.of.now()
-	return t.bytes.ReserveN(now, n).DelayFrom(now)
+	return 0, f
 }
 
 // pause waits, at most until ctx ends.

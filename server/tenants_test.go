@@ -113,6 +113,24 @@ func TestTenantBytesOfAStream(t *testing.T) {
 	require.InDelta(t, want, took, 0.001)
 }
 
+// A stream that would have to wait longer than a client may is ended where it is;
+// neither what is refused nor what is no document takes anything from the limit.
+func TestTenantBytesOfAStreamAreNoDebt(t *testing.T) {
+	d, clock := limited(t, config.TenantLimits{IngestBytesPerSecond: 1 << 10})
+	large := strings.Repeat("x", 60<<10)
+	junk := strings.Repeat(large+"\n", 20)
+	a, results := d.bulk(junk + line("a", large) + "\n" + line("b", large) + "\n" + line("c", "x"))
+	require.Equal(t, 200, a.status)
+	require.Len(t, results, 22, "none after the refused one")
+	require.Equal(t, 400, results[19].Error.Status)
+	require.Equal(t, "created", results[20].Status)
+	require.Equal(t, 429, results[21].Error.Status)
+	require.Contains(t, results[21].Error.Detail, "from this one on")
+	require.Zero(t, clock.Load(), "nothing waited")
+	left := line("d", strings.Repeat("x", 3<<10))
+	require.Equal(t, 201, d.send("POST", "/v1/collections/c/documents", left, "Authorization", bearer("writer")).status)
+}
+
 func TestTenantOthers(t *testing.T) {
 	limits := config.Default().Limits
 	limits.Tenants = map[string]config.TenantLimits{"acme": {ConcurrentRequests: 2}, "*": {ConcurrentRequests: 1}}

@@ -7,6 +7,7 @@ import (
 	"strconv"
 
 	"github.com/go-json-experiment/json/jsontext"
+	"github.com/valyala/fasthttp"
 
 	"sluice/client"
 	"sluice/gpu"
@@ -21,6 +22,8 @@ import (
 const (
 	digits      = 12
 	base64Bytes = 6
+
+	maxNumber = len(",-123456780000000000000") // the longest
 )
 
 // appendVector appends the numbers, each with as many digits as tell it from
@@ -113,4 +116,47 @@ func appendEmbedding(dst []byte, index int, e gpu.Embedding, bytes bool) []byte 
 		dst = append(dst, `,"truncated":true`...)
 	}
 	return append(dst, '}')
+}
+
+// reserve charges for so many numbers, and for what they take in the answer,
+// about: the rest is charged when it is written.
+func (p *pages) reserve(numbers int) error {
+	const float32Bytes = 4
+	if most := int(p.q.s.limits.TotalBytes); p.q.taken+numbers*(float32Bytes+digits) > most {
+		return failf(fasthttp.StatusRequestEntityTooLarge, "inputs: their token vectors take more than limits.total_bytes, %d bytes; send fewer at a time", most)
+	}
+	if err := p.q.take(numbers * (float32Bytes + digits)); err != nil {
+		return err
+	}
+	p.paid += numbers * digits
+	return nil
+}
+
+// writeTokenVectors writes the vectors of a text's tokens into the list of the texts, at place i.
+func (p *pages) writeTokenVectors(e gpu.Embedding, width, i int) error {
+	if err := p.write(before(i) + "["); err != nil {
+		return err
+	}
+	for n := range e.Tokens {
+		if err := p.writeVector(e.TokenVectors[n*width:][:width], n > 0); err != nil {
+			return err
+		}
+	}
+	return p.write("]")
+}
+
+// writeVector writes the numbers of one vector, after others or not.
+func (p *pages) writeVector(v []float32, others bool) error {
+	if others {
+		if err := p.write(","); err != nil {
+			return err
+		}
+	}
+	for i, x := range v {
+		if err := p.room(maxNumber); err != nil {
+			return err
+		}
+		p.last = appendNumber(append(p.last, before(i)...), x)
+	}
+	return p.write("]")
 }

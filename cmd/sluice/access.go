@@ -1,14 +1,11 @@
 package main
 
 import (
-	"bufio"
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
-	"iter"
 	"os"
 	"strings"
 
@@ -176,42 +173,11 @@ func principals(path string) ([]client.Principal, error) {
 	var all []client.Principal
 	for l := range ndjson[client.Principal](file) {
 		if l.err != nil {
-			return nil, fmt.Errorf("%s, line %d: %w", path, l.number, l.err)
+			return nil, l.fault(path)
 		}
 		all = append(all, l.value)
 	}
 	return all, nil
-}
-
-// numbered is the value of a line, or what is wrong with it; line 0 is the file.
-type numbered[T any] struct {
-	number int
-	value  T
-	err    error
-}
-
-// ndjson yields the lines that are not blank.
-func ndjson[T any](file io.Reader) iter.Seq[numbered[T]] {
-	return func(yield func(numbered[T]) bool) {
-		scanner := bufio.NewScanner(file)
-		scanner.Buffer(nil, maxAccessLine)
-		for n := 1; scanner.Scan(); n++ {
-			if len(bytes.TrimSpace(scanner.Bytes())) == 0 {
-				continue
-			}
-			l := numbered[T]{number: n}
-			decoder := json.NewDecoder(bytes.NewReader(scanner.Bytes()))
-			decoder.DisallowUnknownFields()
-			decoder.UseNumber() // attributes keep their digits
-			l.err = decoder.Decode(&l.value)
-			if !yield(l) {
-				return
-			}
-		}
-		if err := scanner.Err(); err != nil {
-			yield(numbered[T]{err: err})
-		}
-	}
 }
 
 func printPreview(w io.Writer, p client.AccessPreview) {

@@ -48,6 +48,9 @@ func printAnswer(w io.Writer, a client.Answer) {
 	if a.Outcome == "no_answer" {
 		fmt.Fprintln(w, "no answer:", refusals[a.Reason])
 	}
+	if len(a.Sentences)+len(a.Passages) == 0 && a.Outcome == "evidence" {
+		fmt.Fprintln(w, "nothing found that you may read")
+	}
 	for _, s := range a.Sentences {
 		fmt.Fprintf(w, "%s [%s]\n", s.Text, strings.Join(s.Citations, ", "))
 	}
@@ -57,6 +60,9 @@ func printAnswer(w io.Writer, a client.Answer) {
 	for _, p := range a.Passages {
 		fmt.Fprintf(w, "%s. %s  (%s, version %d)\n", p.ID, heading(client.SearchResult{Headings: p.Headings, Title: p.Title, Document: p.Document}), p.Document, p.Version)
 		fmt.Fprintf(w, "    %s\n", excerpt(p.Text, 200))
+	}
+	if a.Outcome == "evidence" && len(a.Degraded) == 0 {
+		fmt.Fprintln(w, "These are the passages alone: the daemon has no chat model (its setting answer).")
 	}
 	if len(a.Degraded) > 0 {
 		fmt.Fprintln(w, "degraded:", strings.Join(a.Degraded, ", "))

@@ -48,7 +48,7 @@ func readQueryLog(path string) (all []recordedSearch, err error) {
 			l.err = fmt.Errorf("it has no collection")
 		}
 		if l.err != nil {
-			return nil, fmt.Errorf("%s, line %d: %w", path, l.number, l.err)
+			return nil, l.fault(path)
 		}
 		all = append(all, l.value)
 	}

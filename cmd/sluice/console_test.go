@@ -151,6 +151,8 @@ func consoleSearches(t *testing.T, v *visitor) {
 	v.sound("document")
 
 	v.be("alice-engineer")
+	v.open("#/search")
+	require.Empty(t, browsertest.Evaluate[string](v.Tab, `document.querySelector("input[type=search]").value`), "what another asked is gone")
 	v.search(demoQuestion)
 	require.NotContains(t, browsertest.Evaluate[string](v.Tab, `document.body.innerText`), "sales-pricing-guide")
 	require.Empty(t, browsertest.Evaluate[string](v.Tab, `[...document.querySelectorAll("nav a")].map((a) => a.innerText).filter((n) => n === "Policies").join()`))
@@ -219,6 +221,10 @@ func consoleLooksThroughEyes(t *testing.T, v *visitor) {
 	require.Regexp(t, `"action":"principal.look".*"subject":"northstar-librarian".*"as":"bob-support"`, string(content))
 
 	v.press("Who may read it, and why")
+	v.shows("Who may read what, and why")
+	v.loaded()
+	require.NotContains(t, strings.Join(v.Requests(), "\n"), "/access/explain", "a link asks nothing")
+	v.press("Explain")
 	v.shows("bob-support may read")
 	v.sound("access")
 	v.picture("access")

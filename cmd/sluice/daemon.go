@@ -74,9 +74,10 @@ type daemon struct {
 
 	policies *filter.Policies // overrides config.Policies where not nil
 
-	snapshots sync.Mutex         // held by the one under way
-	reloading sync.Mutex         // the same
-	keysEnd   context.CancelFunc // of watching the keys in force
+	snapshots  sync.Mutex              // held by the one under way
+	reloading  sync.Mutex              // the same
+	identities *identity.Authenticator // in force
+	keysEnd    context.CancelFunc      // of watching its keys
 }
 
 // open starts everything but the listeners. On an error what had started is
@@ -348,7 +349,8 @@ func (d *daemon) openIndex(c store.Collection, fresh bool) (index.Index, error) 
 func (d *daemon) openServer(ctx context.Context) error {
 	keys, end := context.WithCancel(ctx)
 	d.keysEnd = end
-	identities, err := identity.New(keys, d.config.Auth, d.config.Demo)
+	var err error
+	d.identities, err = identity.New(keys, d.config.Auth, d.config.Demo)
 	if err != nil {
 		return err
 	}
@@ -373,7 +375,7 @@ func (d *daemon) openServer(ctx context.Context) error {
 			serving:    d.serving,
 			milvus:     d.milvus,
 		},
-		Identities: identities, Limits: d.config.Limits, Demo: d.config.Demo.Enabled,
+		Identities: d.identities, Limits: d.config.Limits, Demo: d.config.Demo.Enabled,
 		Audit: d.audit, Certificate: d.certificate, Traces: d.traces, Log: d.log, Registry: d.registry, Version: commit,
 	})
 	return nil
@@ -381,6 +383,9 @@ func (d *daemon) openServer(ctx context.Context) error {
 
 func (d *daemon) newWriter() (*ingest.Writer, error) {
 	d.converter = convert.New(codeCache())
+	if d.converter.Prepare() {
+		d.log.Info("compiling the PDF reader in the background, once on this machine; the first PDF may wait for it")
+	}
 	w := ingest.NewWriter(d.store, d.embedder, d.serving).Parsing(d.converter.Parse)
 	p := d.config.Planner
 	if p == nil {
@@ -462,7 +467,10 @@ func (d *daemon) serve(ctx context.Context, listener, admin net.Listener) error 
 	if admin != nil {
 		d.log.Info("listening for administrators", "url", "http://"+admin.Addr().String())
 		group.Go(func() error {
-			return server.ServeAdmin(ctx, admin, server.Administration{Metrics: d.registry, Snapshot: d.snapshot, Cache: d.store, Reload: d.reload})
+			name, _, _ := net.SplitHostPort(d.config.AdminListen)
+			return server.ServeAdmin(ctx, admin, server.Administration{
+				Metrics: d.registry, Snapshot: d.snapshot, Cache: d.store, Reload: d.reload, Hosts: append(d.config.AdminHosts, name),
+			})
 		})
 	}
 	d.log.Info("listening", "url", d.scheme()+"://"+listener.Addr().String())

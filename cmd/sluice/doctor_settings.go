@@ -97,7 +97,7 @@ func (e *examination) certificate() {
 func (e *examination) keys(ctx context.Context) {
 	ctx, end := context.WithTimeout(ctx, reachTimeout)
 	defer end()
-	if _, err := identity.Renew(ctx, e.settings.Auth, e.settings.Demo); err != nil {
+	if _, err := identity.Renew(ctx, e.settings.Auth, e.settings.Demo, nil); err != nil {
 		e.fault("auth", "mend the file or the address that it names", "%v", err)
 	} else {
 		e.ok("auth", "%d API keys, tokens: %t", len(e.settings.Auth.APIKeys), e.settings.Auth.JWT != nil)

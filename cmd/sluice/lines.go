@@ -1,8 +1,11 @@
 package main
 
 import (
+	"bufio"
+	"bytes"
 	"encoding/json"
 	"fmt"
+	"io"
 	"iter"
 	"os"
 
@@ -28,7 +31,7 @@ func readLines(name string, files *folder) iter.Seq2[client.Document, error] {
 		for l := range ndjson[dumped](f) {
 			switch {
 			case l.number == 0:
-				yield(client.Document{}, fmt.Errorf("reading %s: %w", name, l.err))
+				yield(client.Document{}, l.fault(name))
 				return
 			case l.err != nil:
 				files.unread(fmt.Sprintf("line %d", l.number), l.err)
@@ -55,7 +58,46 @@ func readQueryVectors(name string) (v queryVectors, err error) {
 		err = json.Unmarshal(text, &v)
 	}
 	if err != nil {
-		return v, fmt.Errorf("the vectors in %s: %w", name, err)
+		return v, fmt.Errorf("the vectors in %s, which are {\"vector\": […]} or {\"vectors\": [[…]]}: %w", name, err)
 	}
 	return v, nil
+}
+
+// numbered is the value of a line, or what is wrong with it; line 0 is the file.
+type numbered[T any] struct {
+	number int
+	value  T
+	err    error
+}
+
+// fault says where in the file what is wrong.
+func (l numbered[T]) fault(file string) error {
+	if l.number == 0 {
+		return fmt.Errorf("reading %s: %w", file, l.err)
+	}
+	return fmt.Errorf("%s, line %d: %w", file, l.number, l.err)
+}
+
+// ndjson yields the lines that are not blank.
+func ndjson[T any](file io.Reader) iter.Seq[numbered[T]] {
+	return func(yield func(numbered[T]) bool) {
+		scanner := bufio.NewScanner(file)
+		scanner.Buffer(nil, maxAccessLine)
+		for n := 1; scanner.Scan(); n++ {
+			if len(bytes.TrimSpace(scanner.Bytes())) == 0 {
+				continue
+			}
+			l := numbered[T]{number: n}
+			decoder := json.NewDecoder(bytes.NewReader(scanner.Bytes()))
+			decoder.DisallowUnknownFields()
+			decoder.UseNumber() // attributes keep their digits
+			l.err = decoder.Decode(&l.value)
+			if !yield(l) {
+				return
+			}
+		}
+		if err := scanner.Err(); err != nil {
+			yield(numbered[T]{err: err})
+		}
+	}
 }

@@ -17,7 +17,7 @@ import (
 )
 
 // named is what stands for a value in the commands of the docs.
-var named = map[string]string{"F": "f.json", "P": "int8", "S": "dev", "B": "8", "DIR": ".", "TEXTS": "."}
+var named = map[string]string{"F": "f.json", "P": "int8", "S": "dev", "B": "8", "DIR": ".", "D": ".", "DATASET": ".", "KEPS": ".", "R": "0.5", "TEXTS": ".", "…": "."}
 
 var (
 	span    = regexp.MustCompile("`([^`]+)`")

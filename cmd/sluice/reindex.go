@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"math"
 	"os"
 	"time"
 
@@ -47,7 +48,7 @@ func (c reindexStart) Run(ctx context.Context) error {
 	}
 	printEstimate(os.Stdout, e)
 	if !c.Yes {
-		fmt.Println("Nothing was started; add --yes to start it.")
+		fmt.Println("Nothing was started; add --yes to start it. A few chunks were embedded to measure the speed, and are kept.")
 		return nil
 	}
 	if _, err := api.Reindex(ctx, c.Collection, request); err != nil {
@@ -57,8 +58,8 @@ func (c reindexStart) Run(ctx context.Context) error {
 }
 
 func printEstimate(w io.Writer, e client.ReindexEstimate) {
-	fmt.Fprintf(w, "%s: %d documents, %d chunks: %d to embed, %d reused; %d tokens, about %.1f minutes; about %d MiB more on disk until the old generation is dropped.\n",
-		e.Chunker, e.Documents, e.Chunks, e.New, e.Reused, e.Tokens, e.Seconds/60, (e.Bytes+1<<20-1)>>20)
+	fmt.Fprintf(w, "%s: %d documents, %d chunks: %d to embed, %d reused; %d tokens, about %v; about %d MiB more on disk until the old generation is dropped.\n",
+		e.Chunker, e.Documents, e.Chunks, e.New, e.Reused, e.Tokens, time.Duration(math.Ceil(e.Seconds))*time.Second, (e.Bytes+1<<20-1)>>20)
 }
 
 // follow shows the job's progress until it ends. Interrupted, it leaves the job running.

@@ -39,11 +39,12 @@ func (d *daemon) reloadKeys() error {
 	}
 	d.warnOfSettings(settings)
 	ctx, end := context.WithCancel(context.Background())
-	identities, err := identity.Renew(ctx, settings.Auth, settings.Demo)
+	identities, err := identity.Renew(ctx, settings.Auth, settings.Demo, d.identities)
 	if err != nil {
 		end()
 		return err
 	}
+	d.identities = identities
 	d.server.SetIdentities(identities)
 	d.keysEnd()
 	d.keysEnd = end

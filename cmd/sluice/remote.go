@@ -1,9 +1,12 @@
 package main
 
 import (
+	"crypto/x509"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
+	"strings"
 	"syscall"
 
 	"sluice/client"
@@ -45,6 +48,10 @@ func (r remote) hint(err error) error {
 		return fmt.Errorf("%w (here: --api-key or --token, or --as with the name of a demo principal)", err)
 	case errors.Is(err, syscall.ECONNREFUSED):
 		return fmt.Errorf("%w (is a daemon serving at %s? --server names another)", err, r.Server)
+	case errors.As(err, new(x509.UnknownAuthorityError)):
+		return fmt.Errorf("%w (the environment's SSL_CERT_FILE=ca.pem names who signed its certificate)", err)
+	case errors.Is(err, io.EOF) && strings.HasPrefix(r.Server, "http://"):
+		return fmt.Errorf("%w (perhaps the daemon speaks HTTPS: --server https://…)", err)
 	}
 	return err
 }

@@ -23,6 +23,10 @@ func New(cache string) *Converter {
 	return &Converter{pdf: pdf.NewReader(cache), office: newOffice()}
 }
 
+// Prepare begins what the first PDF on a machine would wait for, and reports
+// whether there is such a thing.
+func (c *Converter) Prepare() bool { return c.pdf.Prepare() }
+
 // Close frees the engines. Nothing may be parsed any more.
 func (c *Converter) Close() error { return c.pdf.Close() }
 

@@ -37,7 +37,7 @@ func alignedRows(rows [][]item) int {
 		return 0
 	}
 	n, full := 0, 0
-	for n < len(rows) && onlyLines(rows[n]) && close(rows, n) {
+	for n < len(rows) && onlyLines(rows[n]) && follows(rows, n) {
 		columns := columnsOf(rows[:n+1])
 		if len(columns) < 2 || len(columns) < len(rows[0]) {
 			break
@@ -66,8 +66,8 @@ func onlyLines(row []item) bool {
 	})
 }
 
-// close says whether row n follows the one before it without a wide gap.
-func close(rows [][]item, n int) bool {
+// follows says whether row n follows the one before it without a wide gap.
+func follows(rows [][]item, n int) bool {
 	return n == 0 || boxOf(rows[n]).Top-boxOf(rows[n-1]).Bottom < 2.2*rows[n][0].line.size
 }
 

@@ -55,9 +55,16 @@ type Reader struct {
 	cache  string
 	limits limits
 
-	mu     sync.Mutex // held while PDFium is compiled
-	engine *engine    // nil: not yet
-	closed bool
+	mu       sync.Mutex
+	starting *starting // nil: not yet, or it failed
+	closed   bool
+}
+
+// starting is an engine that is being made; done is closed when it is, or cannot be.
+type starting struct {
+	done   chan struct{}
+	engine *engine
+	err    error
 }
 
 // engine is PDFium, with the code that it shares with later processes.
@@ -70,27 +77,63 @@ type engine struct {
 // makes; "": in none.
 func NewReader(cache string) *Reader { return &Reader{cache: cache, limits: standard} }
 
-// start returns the engine, which the first call makes.
-func (r *Reader) start() (*engine, error) {
+// Prepare begins to compile PDFium if that was not done on this machine, and
+// reports whether: the first file need not wait for it.
+func (r *Reader) Prepare() bool {
+	if code, err := os.ReadDir(r.code()); err == nil && len(code) > 0 {
+		return false
+	}
+	_, err := r.start()
+	return err == nil
+}
+
+// start begins to make the engine, unless that was begun. It goes on when those
+// who wait for it give up: the next one finds it made.
+func (r *Reader) start() (*starting, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.closed {
 		return nil, errClosed
 	}
-	if r.engine != nil {
-		return r.engine, nil
+	if r.starting == nil {
+		s := &starting{done: make(chan struct{})}
+		r.starting = s
+		go r.make(s)
 	}
-	e, err := newEngine(r.cache)
-	if err != nil {
-		return nil, fmt.Errorf("starting the PDF engine: %w", err)
-	}
-	r.engine = e
-	return e, nil
+	return r.starting, nil
 }
 
+func (r *Reader) make(s *starting) {
+	defer close(s.done)
+	if s.engine, s.err = r.newEngine(); s.err != nil {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		r.starting = nil
+	}
+}
+
+// started waits for the engine.
+func (r *Reader) started(ctx context.Context) (*engine, error) {
+	s, err := r.start()
+	if err != nil {
+		return nil, err
+	}
+	select {
+	case <-s.done:
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+	if s.err != nil {
+		return nil, fmt.Errorf("starting the PDF engine: %w", s.err)
+	}
+	return s.engine, nil
+}
+
+func (r *Reader) code() string { return filepath.Join(r.cache, "pdfium") }
+
 // newEngine compiles PDFium or takes it from the cache. The module sees no files.
-func newEngine(cache string) (*engine, error) {
-	code, err := codeIn(cache)
+func (r *Reader) newEngine() (*engine, error) {
+	code, err := r.openCode()
 	if err != nil {
 		return nil, err
 	}
@@ -106,36 +149,40 @@ func newEngine(cache string) (*engine, error) {
 	return &engine{pool, code}, nil
 }
 
-func codeIn(cache string) (wazero.CompilationCache, error) {
-	if cache == "" {
+func (r *Reader) openCode() (wazero.CompilationCache, error) {
+	if r.cache == "" {
 		return wazero.NewCompilationCache(), nil
 	}
-	if err := os.MkdirAll(cache, 0o755); err != nil {
+	if err := os.MkdirAll(r.cache, 0o755); err != nil {
 		return nil, err
 	}
-	code, err := wazero.NewCompilationCacheWithDir(filepath.Join(cache, "pdfium"))
+	code, err := wazero.NewCompilationCacheWithDir(r.code())
 	if err != nil {
 		return nil, fmt.Errorf("cache of compiled code: %w", err)
 	}
 	return code, nil
 }
 
-// Close frees what the Reader holds. No file may be read any more.
+// Close frees what the Reader holds, when it is made. No file may be read any more.
 func (r *Reader) Close() error {
 	r.mu.Lock()
-	defer r.mu.Unlock()
-	e := r.engine
-	r.engine, r.closed = nil, true
-	if e == nil {
+	s := r.starting
+	r.closed = true
+	r.mu.Unlock()
+	if s == nil {
 		return nil
 	}
-	return errors.Join(e.Close(), e.code.Close(context.Background()))
+	<-s.done
+	if s.err != nil {
+		return nil // those who waited were told
+	}
+	return errors.Join(s.engine.Close(), s.engine.code.Close(context.Background()))
 }
 
 // Parse reads one file. It fails with ErrEncrypted, ErrTooLarge, an error that
 // wraps document.ErrMalformed, or that of the context.
 func (r *Reader) Parse(ctx context.Context, raw []byte) (document.Document, error) {
-	pool, err := r.start()
+	pool, err := r.started(ctx)
 	if err != nil {
 		return document.Document{}, err
 	}

@@ -2,6 +2,7 @@ package pdf
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -154,6 +155,28 @@ func TestStartsAgain(t *testing.T) {
 	require.NoError(t, r.Close())
 	_, err = r.Parse(t.Context(), manyPages(1))
 	require.ErrorIs(t, err, errClosed)
+}
+
+// A file that cannot wait any longer is given up; what it waited for goes on,
+// and Close waits for that.
+func TestStartIsNotTheFilesOwn(t *testing.T) {
+	r := NewReader(filepath.Join(t.TempDir(), "compiled"))
+	r.starting = &starting{done: make(chan struct{})}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	_, err := r.Parse(ctx, manyPages(1))
+	require.ErrorIs(t, err, context.Canceled)
+	closed := make(chan error)
+	go func() { closed <- r.Close() }()
+	select {
+	case <-closed:
+		t.Fatal("the engine is still being made")
+	default:
+	}
+	r.starting.err = errors.New("no engine")
+	close(r.starting.done)
+	require.NoError(t, <-closed)
+	require.False(t, r.Prepare(), "it is closed")
 }
 
 // drawing is a PDF of pages that all draw the same.

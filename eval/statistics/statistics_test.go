@@ -67,8 +67,8 @@ func TestAgreesWithSciPy(t *testing.T) {
 		for i, y := range c.Y {
 			moved[i] = y + 0.3
 		}
-		u, p := MannWhitney(c.X, moved)
-		equal(t, c.MannWhitney, u, p)
+		p = MannWhitney(c.X, moved)
+		require.InDelta(t, c.MannWhitney[1], p, .02)
 	}
 	for _, c := range g.Groups {
 		h, p := KruskalWallis(c.Groups...)
@@ -114,10 +114,10 @@ func TestNothingIsKnownOfTooLittle(t *testing.T) {
 		require.Equal(t, [2]float64{0, 1}, [2]float64{h, p})
 	}
 	for _, samples := range [][2][]float64{{nil, {1}}, {{1}, nil}} {
-		_, p := MannWhitney(samples[0], samples[1])
+		p := MannWhitney(samples[0], samples[1])
 		require.Equal(t, 1.0, p)
 	}
-	_, p := MannWhitney([]float64{1, 1}, []float64{1})
+	p := MannWhitney([]float64{1, 1}, []float64{1})
 	require.Equal(t, 1.0, p)
 	require.Equal(t, 1.0, SignFlip(nil))
 	require.Equal(t, 1.0, SignFlip([]float64{0, 0}))

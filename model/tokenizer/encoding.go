@@ -64,6 +64,11 @@ func (s *sequence) reset(text string) {
 	s.ids, s.offsets, s.words, s.next = s.ids[:0], s.offsets[:0], s.words[:0], 0
 }
 
+func (s *sequence) copy(of *sequence) {
+	s.reset(of.text)
+	s.ids, s.offsets, s.words = append(s.ids, of.ids...), append(s.offsets, of.offsets...), append(s.words, of.words...)
+}
+
 // add appends a token of the current word.
 func (s *sequence) add(id int32, at Span) {
 	s.ids = append(s.ids, id)

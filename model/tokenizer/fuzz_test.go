@@ -163,6 +163,7 @@ func checkOracle(t failer, tok *Tokenizer, o *oracle, text string) {
 // checkAny checks lengths and the count of what was cut.
 func checkAny(t failer, tok *Tokenizer, first, second string, o Options) {
 	t.Helper()
+	checkPairOf(t, tok, first, second, o)
 	var got, whole Encoding
 	if err := tok.EncodePair(&got, first, second, o); err != nil {
 		if !errors.Is(err, ErrCannotTruncate) {

@@ -223,6 +223,25 @@ func TestPairs(t *testing.T) {
 			if g.Error == "" {
 				checkLike(t, fmt.Sprintf("%s, %+q", g.name(), p), got, g.encoding())
 			}
+			checkPairOf(t, tok, p.A, p.B, g.options())
+		}
+	}
+}
+
+// checkPairOf checks that a first text that is tokenized once, for several
+// pairs, makes the very same ones.
+func checkPairOf(t failer, tok *Tokenizer, first, second string, o Options) {
+	t.Helper()
+	var text Text
+	tok.Tokenize(&text, "another before", o)
+	tok.Tokenize(&text, first, o)
+	for _, second := range []string{"x", second} {
+		var want, got Encoding
+		wantErr, gotErr := tok.EncodePair(&want, first, second, o), tok.EncodePairOf(&got, &text, second, o)
+		same := slices.Equal(want.IDs, got.IDs) && slices.Equal(want.TypeIDs, got.TypeIDs) && slices.Equal(want.Offsets, got.Offsets) &&
+			slices.Equal(want.Words, got.Words) && slices.Equal(want.Special, got.Special) && want.Cut == got.Cut
+		if !same || fmt.Sprint(wantErr) != fmt.Sprint(gotErr) {
+			t.Fatalf("%+q, %+q: %v, %v; want %v, %v", first, second, got, gotErr, want, wantErr)
 		}
 	}
 }

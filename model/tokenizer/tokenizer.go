@@ -73,6 +73,26 @@ func (t *Tokenizer) EncodePair(dst *Encoding, first, second string, o Options) e
 	return t.finish(dst, s, t.template.pair, o)
 }
 
+// Text is a text's tokens, uncut, for pairs that it is the first of. It can be
+// used again: each Tokenize overwrites it.
+type Text struct{ tokens sequence }
+
+// Tokenize tokenizes a text into dst; of the options ParseSpecialTokens counts.
+func (t *Tokenizer) Tokenize(dst *Text, text string, o Options) {
+	s := t.borrow(o)
+	defer t.giveBack(s)
+	t.tokenize(s, &dst.tokens, text, o)
+}
+
+// EncodePairOf is EncodePair of a first text that is tokenized already.
+func (t *Tokenizer) EncodePairOf(dst *Encoding, first *Text, second string, o Options) error {
+	s := t.borrow(o)
+	defer t.giveBack(s)
+	s.first.copy(&first.tokens) // finish changes its offsets
+	t.tokenize(s, &s.second, second, o)
+	return t.finish(dst, s, t.template.pair, o)
+}
+
 // finish cuts the two sequences and puts them into dst.
 func (t *Tokenizer) finish(dst *Encoding, s *scratch, pieces []templatePiece, o Options) error {
 	dst.reset()

@@ -115,7 +115,11 @@ func (l *Log) step(ctx context.Context, r Record) error {
 	if l == nil {
 		return nil
 	}
-	return l.record(ctx, r, true, l.options.Administration)
+	mode := l.options.Administration
+	if r.Action == Look { // nobody reads with another's right unrecorded
+		mode = Refuse
+	}
+	return l.record(ctx, r, true, mode)
 }
 
 // Search records a search. It waits for the record only where a search without

@@ -44,7 +44,7 @@ type Record struct {
 	Tenant      string    `json:"tenant,omitempty"`
 	Subject     string    `json:"subject,omitempty"`
 	Principal   string    `json:"principal,omitempty"` // hexadecimal digest
-	As          string    `json:"as,omitempty"`        // subject of whom the above looks through the eyes
+	As          string    `json:"as,omitempty"`        // subject through whose eyes the above looks
 	AsPrincipal string    `json:"as_principal,omitempty"`
 	Collection  string    `json:"collection,omitempty"`
 	Document    string    `json:"document,omitempty"`

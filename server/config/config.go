@@ -12,6 +12,7 @@ import (
 type Config struct {
 	Listen         string        `yaml:"listen" doc:"Address of the API: host:port."`
 	AdminListen    string        `yaml:"admin_listen" doc:"Address of /metrics, /debug/pprof, /snapshots (for 'sluice snapshot'), /reload and /cache (for 'sluice cache'), without authentication: keep it private. \"off\" turns it off."`
+	AdminHosts     []string      `yaml:"admin_hosts" doc:"Names of the admin listener, beside localhost, IP addresses and that of admin_listen. Requests under other names are refused: web pages of such names may have sent them."`
 	Data           string        `yaml:"data" doc:"Directory of the index, and of the store unless that is a database. One process at a time."`
 	Store          string        `yaml:"store" doc:"PostgreSQL database that keeps the store, for any number of daemons side by side: postgres://user:password@host/database, with the parameters of libpq, and pool_max_conns (16). The password may come from PGPASSWORD or a passfile instead. Empty: the store is in the data directory, for this process alone."`
 	StoreStaleness time.Duration `yaml:"store_staleness" doc:"How far what is searched may lag behind the database. 0s: not at all; every search waits for all that was acknowledged before it. More spares searches a read of the database: on the other daemons changes of policies, and what a revoked document adds to counts and scores, may then last so much longer; readers and attributes are checked on every result in any case."`
@@ -82,7 +83,7 @@ type Limits struct {
 type TenantLimits struct {
 	ConcurrentRequests   int     `yaml:"concurrent_requests" doc:"Its requests worked on at the same time; one more is answered with 429." example:"64"`
 	SearchesPerSecond    float64 `yaml:"searches_per_second" doc:"Its searches, with a second's worth at once; one more is answered with 429 and when to come again." example:"50"`
-	IngestBytesPerSecond Size    `yaml:"ingest_bytes_per_second" doc:"Bytes of its documents. A document alone is answered with 429 beyond it; a body of many (NDJSON) is read as fast." example:"4MiB"`
+	IngestBytesPerSecond Size    `yaml:"ingest_bytes_per_second" doc:"Bytes of its documents. A document alone is answered with 429 beyond it; a body of many (NDJSON) is read as fast, and ends with 429 at a line that would have to wait longer than read_timeout." example:"4MiB"`
 }
 
 // Auth lists the ways to prove an identity.
@@ -138,14 +139,15 @@ type Audit struct {
 	FileBytes      Size          `yaml:"file_bytes" doc:"A larger file is rotated away."`
 	Files          int           `yaml:"files" doc:"Rotated files that are kept; 0 keeps all."`
 	Sync           time.Duration `yaml:"sync" doc:"How long a record may be on its way to the disk, and so be lost with the power. 0s: the record of an administrative action is on disk before the action begins, which costs it a write to disk more."`
-	Administration string        `yaml:"administration" doc:"What happens to writes and administrative actions whose record cannot be written: refuse (503), or continue (counted by sluice_audit_unwritten_total)."`
+	Administration string        `yaml:"administration" doc:"What happens to writes and administrative actions whose record cannot be written: refuse (503), or continue (counted by sluice_audit_unwritten_total). Looking through the eyes of others is refused in any case."`
 	Searches       string        `yaml:"searches" doc:"The same for searches; refuse makes every search wait for its record. off: searches are not recorded."`
 }
 
 // Traces says where traces go.
 type Traces struct {
 	Endpoint      string `yaml:"endpoint" doc:"URL of a collector, OTLP over HTTP, as http://127.0.0.1:4318/v1/traces. Empty: there are no traces."`
-	SamplePercent int    `yaml:"sample_percent" doc:"Of the requests, how many; a request whose header traceparent says so is as its sender wants."`
+	SamplePercent int    `yaml:"sample_percent" doc:"Of the requests, how many. Those that need no key are never traced."`
+	TrustParent   bool   `yaml:"trust_parent" doc:"A request whose header traceparent says whether it is traced is as its sender wants, whatever sample_percent. For daemons that trusted services alone can reach."`
 }
 
 // Log says what is logged and how.
@@ -168,6 +170,7 @@ func Default() Config {
 	return Config{
 		Listen:      "127.0.0.1:8080",
 		AdminListen: "127.0.0.1:8081",
+		AdminHosts:  []string{},
 		Data:        "data",
 		Model:       "all-minilm-l6-v2",
 		Device:      "cpu",

@@ -88,19 +88,24 @@ type Authenticator struct {
 // New prepares the ways that the configuration names. A JWKS URL is watched
 // until ctx ends; while it cannot be reached its tokens are refused.
 func New(ctx context.Context, auth config.Auth, demo config.Demo) (*Authenticator, error) {
-	return prepare(ctx, auth, demo, false)
+	return prepare(ctx, auth, demo, fetched{}, false)
 }
 
-// Renew is New for what is to replace another Authenticator: a JWKS URL that
-// cannot be reached is an error, so that the other stays.
-func Renew(ctx context.Context, auth config.Auth, demo config.Demo) (*Authenticator, error) {
-	return prepare(ctx, auth, demo, true)
+// Renew is New for what is to replace another Authenticator (nil: none). While
+// its JWKS URL cannot be reached the keys last fetched from there stay; one that
+// is new must be reachable.
+func Renew(ctx context.Context, auth config.Auth, demo config.Demo, before *Authenticator) (*Authenticator, error) {
+	var last fetched
+	if before != nil && before.tokens != nil {
+		last = before.tokens.fetched
+	}
+	return prepare(ctx, auth, demo, last, true)
 }
 
-func prepare(ctx context.Context, auth config.Auth, demo config.Demo, reachable bool) (*Authenticator, error) {
+func prepare(ctx context.Context, auth config.Auth, demo config.Demo, last fetched, reachable bool) (*Authenticator, error) {
 	a := &Authenticator{}
 	if auth.JWT != nil {
-		tokens, err := newTokens(ctx, *auth.JWT, reachable)
+		tokens, err := newTokens(ctx, *auth.JWT, last, reachable)
 		if err != nil {
 			return nil, err
 		}

@@ -265,6 +265,57 @@ func TestKeySetURL(t *testing.T) {
 	require.EqualValues(t, 2, asked.Load())
 }
 
+// While the identity provider is down, what else changes takes effect, and the
+// keys last fetched from it stay.
+func TestRenewWhileTheKeySetIsDown(t *testing.T) {
+	i := newIssuer(t)
+	var down atomic.Bool
+	var served atomic.Value
+	served.Store(keySet(t, "k", &i.rsa.PublicKey))
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		if down.Load() {
+			w.WriteHeader(http.StatusServiceUnavailable)
+			return
+		}
+		_, _ = w.Write(served.Load().([]byte))
+	}))
+	defer s.Close()
+	i.config.JWKSURL, i.config.Keys = s.URL, nil
+	key, hash := NewKey()
+	held := config.APIKey{Name: "k", Hash: hash, Principal: config.Principal{Tenant: "t", Subject: "s", Roles: []string{"read"}}}
+	auth := config.Auth{JWT: &i.config, APIKeys: []config.APIKey{held}}
+	a, err := New(t.Context(), auth, config.Demo{})
+	require.NoError(t, err)
+	token := sign(t, jwt.SigningMethodRS256, "k", i.rsa, claims())
+	_, err = bearer(a, key)
+	require.NoError(t, err)
+
+	down.Store(true)
+	auth.APIKeys = nil
+	for range 2 { // and from one to the next
+		a, err = Renew(t.Context(), auth, config.Demo{}, a)
+		require.NoError(t, err)
+		_, err = bearer(a, key)
+		require.ErrorIs(t, err, ErrUnauthenticated)
+		_, err = bearer(a, token)
+		require.NoError(t, err)
+	}
+
+	down.Store(false)
+	served.Store(keySet(t, "k", &newIssuer(t).rsa.PublicKey))
+	a, err = Renew(t.Context(), auth, config.Demo{}, a)
+	require.NoError(t, err)
+	_, err = bearer(a, token)
+	require.ErrorIs(t, err, ErrUnauthenticated, "the keys are those of the URL again")
+
+	down.Store(true)
+	_, err = Renew(t.Context(), auth, config.Demo{}, nil)
+	require.Error(t, err, "of a URL from which there is nothing yet")
+	i.config.JWKSURL += "/new"
+	_, err = Renew(t.Context(), auth, config.Demo{}, a)
+	require.Error(t, err)
+}
+
 // Who can read a key set could sign with a secret or a private key in it.
 func TestKeySetsHoldPublicKeysOnly(t *testing.T) {
 	i := newIssuer(t)

@@ -31,34 +31,57 @@ const (
 	refreshTimeout  = 5 * time.Second
 )
 
+// fetched are the keys last fetched from a JWKS URL; zero: there is none.
+type fetched struct {
+	url  string
+	keys jwkset.Storage
+}
+
 // loadKeys gathers the keys of files and of the JWKS URL. An unreachable URL is
-// logged and tried again, unless it has to be reachable; its tokens are refused meanwhile.
-func loadKeys(ctx context.Context, c config.JWT, reachable bool) (keyfunc.Keyfunc, error) {
+// logged and tried again, unless it has to be reachable; meanwhile the keys last
+// fetched from there count, and where there are none its tokens are refused.
+func loadKeys(ctx context.Context, c config.JWT, last fetched, reachable bool) (keys keyfunc.Keyfunc, remote fetched, err error) {
 	given := jwkset.NewMemoryStorage()
 	if c.JWKSFile != "" {
 		if err := addKeySet(ctx, given, c.JWKSFile); err != nil {
-			return nil, err
+			return nil, remote, err
 		}
 	}
 	for _, k := range c.Keys {
 		if err := addKey(ctx, given, k); err != nil {
-			return nil, fmt.Errorf("key %s: %w", k.ID, err)
+			return nil, remote, fmt.Errorf("key %s: %w", k.ID, err)
 		}
 	}
 	storage := jwkset.Storage(given)
 	if c.JWKSURL != "" {
-		var err error
-		if storage, err = watchKeySet(ctx, given, c.JWKSURL, reachable); err != nil {
-			return nil, err
+		remote = fetched{c.JWKSURL, publicKeys{jwkset.NewMemoryStorage()}}
+		if last.url == remote.url {
+			reachable = false
+			if err := remote.take(ctx, last); err != nil {
+				return nil, remote, err
+			}
+		}
+		if storage, err = watchKeySet(ctx, given, remote, reachable); err != nil {
+			return nil, remote, err
 		}
 	}
-	return keyfunc.New(keyfunc.Options{Ctx: ctx, Storage: storage})
+	keys, err = keyfunc.New(keyfunc.Options{Ctx: ctx, Storage: storage})
+	return keys, remote, err
+}
+
+// take takes over what is known of the same URL.
+func (f fetched) take(ctx context.Context, last fetched) error {
+	keys, err := last.keys.KeyReadAll(ctx)
+	if err != nil {
+		return err
+	}
+	return f.keys.KeyReplaceAll(ctx, keys)
 }
 
 // watchKeySet adds the keys of the JWKS URL, now and then as they change, to
 // those given; a given key wins over one of the same id.
-func watchKeySet(ctx context.Context, given jwkset.Storage, url string, reachable bool) (jwkset.Storage, error) {
-	remote, err := jwkset.NewStorageFromHTTP(url, jwkset.HTTPClientStorageOptions{
+func watchKeySet(ctx context.Context, given jwkset.Storage, f fetched, reachable bool) (jwkset.Storage, error) {
+	remote, err := jwkset.NewStorageFromHTTP(f.url, jwkset.HTTPClientStorageOptions{
 		Client:                    &http.Client{Transport: boundedTransport{http.DefaultTransport}},
 		Ctx:                       ctx,
 		HTTPTimeout:               refreshTimeout,
@@ -67,14 +90,14 @@ func watchKeySet(ctx context.Context, given jwkset.Storage, url string, reachabl
 		RefreshErrorHandler: func(ctx context.Context, err error) {
 			slog.ErrorContext(ctx, "fetching auth.jwt.jwks_url", "error", err) // which masks a password in the URL
 		},
-		Storage: publicKeys{jwkset.NewMemoryStorage()},
+		Storage: f.keys,
 	})
 	if err != nil {
 		return nil, err
 	}
 	return jwkset.NewHTTPClient(jwkset.HTTPClientOptions{
 		Given:             given,
-		HTTPURLs:          map[string]jwkset.Storage{url: remote},
+		HTTPURLs:          map[string]jwkset.Storage{f.url: remote},
 		RefreshUnknownKID: rate.NewLimiter(rate.Every(time.Minute), 1),
 		RateLimitWaitMax:  refreshTimeout, // an unknown key id must not hold a request up
 	})

@@ -37,12 +37,12 @@ func TestARememberedTokenIsLookedAtAgain(t *testing.T) {
 	public, _, err := ed25519.GenerateKey(rand.Reader)
 	require.NoError(t, err)
 	i.config.Keys = []config.Key{{ID: "e", Algorithm: "EdDSA", File: file(t, pemOf(t, public))}}
-	a.tokens.keys, err = loadKeys(ctx, i.config, false)
+	a.tokens.keys, _, err = loadKeys(ctx, i.config, fetched{}, false)
 	require.NoError(t, err)
 	_, err = bearer(a, token)
 	require.ErrorIs(t, err, ErrUnauthenticated, "its key has been replaced")
 	i.config.Keys = nil
-	a.tokens.keys, err = loadKeys(ctx, i.config, false)
+	a.tokens.keys, _, err = loadKeys(ctx, i.config, fetched{}, false)
 	require.NoError(t, err)
 	_, err = bearer(a, token)
 	require.ErrorIs(t, err, ErrUnauthenticated, "its key has been removed")

@@ -23,13 +23,14 @@ type tokens struct {
 	parser      *jwt.Parser
 	validator   *jwt.Validator
 	keys        keyfunc.Keyfunc
+	fetched     fetched // of keys
 	proofs      *lru.Cache[[sha256.Size]byte, proof]
 	claims      config.Claims
 	defaultRole Role
 }
 
-func newTokens(ctx context.Context, c config.JWT, reachable bool) (*tokens, error) {
-	keys, err := loadKeys(ctx, c, reachable)
+func newTokens(ctx context.Context, c config.JWT, last fetched, reachable bool) (*tokens, error) {
+	keys, remote, err := loadKeys(ctx, c, last, reachable)
 	if err != nil {
 		return nil, fmt.Errorf("loading the keys of auth.jwt: %w", err)
 	}
@@ -44,7 +45,7 @@ func newTokens(ctx context.Context, c config.JWT, reachable bool) (*tokens, erro
 		jwt.WithStrictDecoding(),
 	}
 	return &tokens{
-		parser: jwt.NewParser(options...), validator: jwt.NewValidator(options...), keys: keys,
+		parser: jwt.NewParser(options...), validator: jwt.NewValidator(options...), keys: keys, fetched: remote,
 		proofs: lru.New[[sha256.Size]byte, proof](maxProofs), claims: c.Claims, defaultRole: RoleOf(c.DefaultRole),
 	}, nil
 }

@@ -6,6 +6,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"math/rand/v2"
 	"time"
 
 	"go.opentelemetry.io/otel"
@@ -40,12 +41,37 @@ func Open(ctx context.Context, c config.Traces, version string, log *slog.Logger
 	otel.SetErrorHandler(otel.ErrorHandlerFunc(func(err error) { log.Warn("sending traces", "error", err) }))
 	e := &Exporter{provider: sdk.NewTracerProvider(
 		sdk.WithBatcher(client),
-		sdk.WithSampler(sdk.ParentBased(sdk.TraceIDRatioBased(float64(c.SamplePercent)/100))),
+		sdk.WithSampler(sampler(c)),
 		sdk.WithResource(resource.NewSchemaless(attribute.String("service.name", "sluice"), attribute.String("service.version", version))),
 	)}
 	e.tracer = e.provider.Tracer("sluice")
 	return e, nil
 }
+
+// sampler has the client decide only where the settings trust it.
+func sampler(c config.Traces) sdk.Sampler {
+	lot := lot(float64(c.SamplePercent) / 100)
+	if c.TrustParent {
+		return sdk.ParentBased(lot)
+	}
+	return sdk.ParentBased(lot, sdk.WithRemoteParentSampled(lot), sdk.WithRemoteParentNotSampled(lot))
+}
+
+// lot is the share of requests that are sampled, by lot: the id of a trace, by
+// which OpenTelemetry's own sampler goes, may be the client's choice, too.
+type lot float64
+
+// ShouldSample draws.
+func (l lot) ShouldSample(p sdk.SamplingParameters) sdk.SamplingResult {
+	result := sdk.SamplingResult{Decision: sdk.Drop, Tracestate: oteltrace.SpanContextFromContext(p.ParentContext).TraceState()}
+	if rand.Float64() < float64(l) {
+		result.Decision = sdk.RecordAndSample
+	}
+	return result
+}
+
+// Description is for OpenTelemetry's own log.
+func (l lot) Description() string { return fmt.Sprintf("by lot, %g", float64(l)) }
 
 // Close sends what is left.
 func (e *Exporter) Close(ctx context.Context) error {

@@ -31,7 +31,7 @@ func open(t *testing.T, c config.Traces, log *slog.Logger) *Exporter {
 
 func TestTrace(t *testing.T) {
 	r := tracestest.New(t)
-	e := open(t, config.Traces{Endpoint: r.URL, SamplePercent: 0}, slog.Default())
+	e := open(t, config.Traces{Endpoint: r.URL, SamplePercent: 0, TrustParent: true}, slog.Default())
 	require.Nil(t, e.Start("", time.Now()), "0 percent")
 	require.Nil(t, e.Start(unwanted, time.Now()))
 	require.Nil(t, e.Start("no traceparent", time.Now()))
@@ -54,6 +54,36 @@ func TestTrace(t *testing.T) {
 	require.Equal(t, whole.SpanId, stage.ParentSpanId)
 	require.EqualValues(t, time.Millisecond, stage.EndTimeUnixNano-stage.StartTimeUnixNano)
 	require.Empty(t, stage.Attributes)
+}
+
+// Whom the settings do not trust decides nothing, neither by the flag nor by the
+// id of a trace, which is kept.
+func TestUntrustedParentsDecideNothing(t *testing.T) {
+	r := tracestest.New(t)
+	for percent, want := range map[int]bool{0: false, 100: true} {
+		e := open(t, config.Traces{Endpoint: r.URL, SamplePercent: percent}, slog.Default())
+		for _, parent := range []string{wanted, unwanted, ""} {
+			request := e.Start(parent, time.Now())
+			require.Equal(t, want, request != nil, "%d percent, %q", percent, parent)
+			request.End("id", "GET", "/", 200)
+		}
+		require.NoError(t, e.Close(t.Context()))
+	}
+	spans := r.Spans()
+	require.Len(t, spans, 3)
+	require.Equal(t, "0af7651916cd43dd8448eb211c80319c", hex.EncodeToString(spans[0].TraceId))
+	require.Equal(t, spans[0].TraceId, spans[1].TraceId)
+
+	const low = "00-00000000000000000000000000000001-b7ad6b7169203331-01" // sampled at any percentage by its id
+	e := open(t, config.Traces{Endpoint: r.URL, SamplePercent: 50}, slog.Default())
+	var sampled int
+	for range 200 { // all alike once in 2^199
+		if e.Start(low, time.Now()) != nil {
+			sampled++
+		}
+	}
+	require.NotContains(t, []int{0, 200}, sampled)
+	require.NoError(t, e.Close(t.Context()))
 }
 
 func TestNoEndpointCostsNothing(t *testing.T) {

@@ -7,7 +7,10 @@ import socket
 from collections.abc import AsyncIterator, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from threading import Thread
+from typing import ClassVar
 
 import pytest
 from conftest import Daemon, Either
@@ -49,6 +52,41 @@ async def test_an_overloaded_daemon(kind: Kind, own_daemon: Daemon, monkeypatch:
     assert all(isinstance(error, OverloadedError) for error in waits)
     await impatient("close" if kind is Client else "aclose")
     await patient("close" if kind is Client else "aclose")
+
+
+class _Proxy(BaseHTTPRequestHandler):
+    """Sets a cookie with each answer, and keeps those that it gets."""
+
+    protocol_version = "HTTP/1.1"
+    got: ClassVar[list[str | None]] = []
+
+    def do_GET(self) -> None:
+        self.got.append(self.headers["Cookie"])
+        body = b'{"collections":[]}'
+        self.send_response(200)
+        self.send_header("Content-Type", "application/json")
+        self.send_header("Set-Cookie", "session=of-the-first; Path=/")
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, *_: object) -> None:
+        """Say nothing."""
+
+
+@pytest.mark.parametrize("kind", [Client, AsyncClient])
+async def test_cookies_of_one_principal_are_not_sent_for_another(kind: Kind) -> None:
+    with ThreadingHTTPServer(("127.0.0.1", 0), _Proxy) as proxy:
+        thread = Thread(target=proxy.serve_forever)
+        thread.start()
+        _Proxy.got.clear()
+        one = Either(kind(f"http://127.0.0.1:{proxy.server_port}", token="one"))
+        for client in (one, one, one.as_token("two")):
+            assert (await client("collections")).collections == []
+        await one("close" if kind is Client else "aclose")
+        proxy.shutdown()
+        thread.join()
+    assert _Proxy.got == [None] * 3
 
 
 def _hold_the_only_slot(daemon: Daemon) -> socket.socket:

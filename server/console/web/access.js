@@ -1,4 +1,5 @@
-// Why a principal may, or may not, read a document.
+// Why a principal may, or may not, read a document. A link fills the form in and
+// no more: what is asked stands in the audit log, so the visitor asks it.
 import { call, collection } from "./api.js";
 import { facts, failure, field, fill, h, say, select } from "./dom.js";
 import { principalFields } from "./eyes.js";
@@ -19,7 +20,6 @@ export async function view({ rest, query, signal }) {
       if (error.name !== "AbortError") fill(answer, failure(error));
     }
   };
-  if (query.get("document") && query.get("subject")) await ask();
   return [
     h("h1", {}, "Who may read what, and why"),
     h("form", { onsubmit: (event) => { event.preventDefault(); ask(); } },

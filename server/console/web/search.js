@@ -8,18 +8,18 @@ import { session } from "./session.js";
 
 const strategies = ["", "sparse", "dense", "late", "hybrid", "hybrid-late", "hybrid-rerank"];
 
-// The last search, shown again on the way back from a document.
-let last = { query: "", k: 10, strategy: "", region: false, time: false };
+const nothing = { query: "", k: 10, strategy: "", region: false, time: false };
 
 export async function view({ rest, signal }) {
   const { collections } = await call("GET", "v1/collections", { signal });
   if (!collections.length) return [h("h1", {}, "Search"), h("p", {}, "There is no collection yet. ‘sluice ingest FOLDER --collection NAME’ makes one.")];
   const names = collections.map((c) => c.name);
-  const chosen = [rest[0], last.collection].find((name) => names.includes(name)) ?? names[0];
+  const chosen = [rest[0], session.searched?.collection].find((name) => names.includes(name)) ?? names[0];
   return page(names, chosen, signal);
 }
 
 function page(names, chosen, signal) {
+  const last = session.searched ?? nothing;
   const name = select(names.map((n) => [n]), chosen);
   const query = h("input", { type: "search", value: last.query, required: true, autocomplete: "off", maxlength: 8192 });
   const k = h("input", { type: "number", min: 1, max: 100, value: last.k });
@@ -28,8 +28,8 @@ function page(names, chosen, signal) {
   const time = h("input", { checked: last.time });
   const results = h("section", { "aria-label": "Results" });
   const ask = (answered) => {
-    last = { collection: name.value, query: query.value, k: Number(k.value), strategy: strategy.value, region: region.checked, time: time.checked, who: who() };
-    return run(results, signal, answered);
+    session.searched = { collection: name.value, query: query.value, k: Number(k.value), strategy: strategy.value, region: region.checked, time: time.checked, who: who() };
+    return run(session.searched, results, signal, answered);
   };
   const form = h("form", { role: "search", onsubmit: (event) => { event.preventDefault(); ask(event.submitter?.value === "answer"); } },
     field("Question", query),
@@ -40,20 +40,20 @@ function page(names, chosen, signal) {
     h("details", {}, h("summary", {}, "Options"),
       h("div", { class: "row" }, field("Results", k), field("Strategy", strategy)),
       check("also what applies in other regions", region), check("also what applies at other times", time)));
-  if (last.response && last.who === who() && last.collection === chosen) fill(results, shown(last.response, last.timings));
+  if (last.response && last.who === who() && last.collection === chosen) fill(results, shown(last));
   return [h("h1", {}, "Search"), form, session.admin && eyesForm(), results];
 }
 
 // who tells one visitor, and one pair of eyes, from another.
 const who = () => JSON.stringify([session.identity.tenant, session.identity.subject, session.eyes]);
 
-async function run(results, signal, answered) {
+async function run(search, results, signal, answered) {
   fill(results, h("p", {}, "Searching…"));
   try {
-    [last.response, last.timings] = await call("POST", collection(last.collection, "search"), { body: requestOf(last), eyes: true, signal, timed: true });
-    fill(results, shown(last.response, last.timings));
-    say(`${plural(last.response.results.length, "passage")} found`);
-    if (answered) await answerTo(last, results, signal);
+    [search.response, search.timings] = await call("POST", collection(search.collection, "search"), { body: requestOf(search), eyes: true, signal, timed: true });
+    fill(results, shown(search));
+    say(`${plural(search.response.results.length, "passage")} found`);
+    if (answered) await answerTo(search, results, signal);
   } catch (error) {
     if (error.name !== "AbortError") fill(results, failure(error));
   }
@@ -63,7 +63,7 @@ function requestOf({ query, k, strategy, region, time }) {
   return { query, k, explain: true, strategy: strategy || undefined, scope: { any_region: region, any_time: time } };
 }
 
-function shown(response, timings) {
+function shown({ collection: name, response, timings }) {
   const { results, counts, strategy, generation, plan, degraded } = response;
   const took = timings.find(([name]) => name === "total")?.[1];
   return [
@@ -71,7 +71,7 @@ function shown(response, timings) {
     h("p", { class: "meta" }, `Among ${plural(counts.visible, "document")} that ${session.eyes ? session.eyes.subject : "you"} may read`,
       counts.out_of_scope > 0 && `, of which ${count(counts.out_of_scope)} do not apply here and now`, `. ${took} ms.`),
     degraded.length > 0 && h("p", { class: "warning" }, `Left out: ${degraded.join(", ")}.`),
-    h("ol", { class: "results" }, results.map((result, i) => h("li", {}, passage(result, i)))),
+    h("ol", { class: "results" }, results.map((result, i) => h("li", {}, passage(name, result, i)))),
     h("details", {}, h("summary", {}, "How it was searched"),
       table("Stages", ["Stage", "Milliseconds"], timings.map(([name, ms]) => [name, String(ms)])),
       h("p", { class: "meta" }, `Strategy ${strategy}, generation ${generation}, plan ${plan}.`)),
@@ -83,15 +83,15 @@ export function evidence(name, { document, start, end, version }) {
   return `#/document/${encodeURIComponent(name)}/${encodeURIComponent(document)}?${new URLSearchParams({ start, end, version })}`;
 }
 
-function passage(result, i) {
+function passage(name, result, i) {
   const legs = Object.entries(result.explain?.legs ?? {});
   return h("article", { id: `passage${i + 1}`, tabindex: "-1", "aria-label": `${i + 1}: ${result.title || result.document}` },
-    h("h3", {}, h("a", { href: evidence(last.collection, result) }, result.title || result.document)),
+    h("h3", {}, h("a", { href: evidence(name, result) }, result.title || result.document)),
     h("p", { class: "meta" }, [result.document, ...result.headings].join(" › ")),
     h("blockquote", {}, result.text),
     h("details", {}, h("summary", {}, `Why it is here (score ${result.score.toPrecision(3)})`),
       table("Ranks and scores", ["Leg", "Rank", "Score"], legs.map(([name, leg]) => [name, String(leg.rank), leg.score.toPrecision(4)]))),
-    session.admin && h("p", { class: "meta" }, h("a", { href: `#/access/${encodeURIComponent(last.collection)}?${whose(result.document)}` }, "Who may read it, and why")));
+    session.admin && h("p", { class: "meta" }, h("a", { href: `#/access/${encodeURIComponent(name)}?${whose(result.document)}` }, "Who may read it, and why")));
 }
 
 function whose(document) {

@@ -10,6 +10,7 @@ import itertools
 import json
 import time
 from collections.abc import AsyncIterable, AsyncIterator, Awaitable, Callable, Iterable, Iterator
+from http.cookiejar import CookieJar, DefaultCookiePolicy
 from types import TracebackType
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
@@ -85,6 +86,11 @@ def _identity(token: str | None, demo_principal: str | None) -> dict[str, str]:
     return headers | ({"X-Sluice-Principal": demo_principal} if demo_principal is not None else {})
 
 
+def _no_cookies() -> CookieJar:
+    """Return a jar that keeps nothing: clients of several principals share connections, and a proxy may set cookies."""
+    return CookieJar(DefaultCookiePolicy(allowed_domains=[]))
+
+
 def _method(build: Callable[P, Call[T]]) -> Callable[Concatenate[Client, P], T]:
     @_named(build)
     def method(self: Client, /, *args: P.args, **kwargs: P.kwargs) -> T:
@@ -130,7 +136,7 @@ class Client(_Settings):
         self, url: str, *, token: str | None = None, demo_principal: str | None = None, timeout: float = 60.0, retries: int = 4
     ) -> None:
         super().__init__(url, token, demo_principal, timeout, retries)
-        self._http = httpx.Client(timeout=self._timeout)
+        self._http = httpx.Client(timeout=self._timeout, cookies=_no_cookies())
 
     def send(self, call: Call[T]) -> T:
         """Send what sluice.calls made."""
@@ -234,7 +240,7 @@ class AsyncClient(_Settings):
         self, url: str, *, token: str | None = None, demo_principal: str | None = None, timeout: float = 60.0, retries: int = 4
     ) -> None:
         super().__init__(url, token, demo_principal, timeout, retries)
-        self._http = httpx.AsyncClient(timeout=self._timeout)
+        self._http = httpx.AsyncClient(timeout=self._timeout, cookies=_no_cookies())
 
     async def send(self, call: Call[T]) -> T:
         """Send what sluice.calls made."""

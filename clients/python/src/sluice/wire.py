@@ -344,65 +344,6 @@ class Collections(Message):
     collections: list[Collection]
 
 
-class Turn(Message):
-    """A question of a conversation, and what was answered to it."""
-
-    question: str
-    answer: str = ""
-
-
-class AnswerRequest(Message):
-    """A question, with the conversation before it, oldest first."""
-
-    question: str
-    history: Sequence[Turn] | None = None
-    scope: Scope | None = None
-
-
-class AnswerSentence(Message):
-    """A sentence with the ids of the passages that say it."""
-
-    text: str
-    citations: list[str]
-
-
-class AnswerPassage(Message):
-    """A passage that is cited: the bytes [start, end) of the document's normalised text."""
-
-    id: str
-    document: str
-    version: int
-    title: str
-    start: int
-    end: int
-    headings: list[str]
-    text: str
-
-
-class AnswerUsage(Message):
-    """What the model took; cost is in the currency of the daemon's prices."""
-
-    calls: int
-    prompt_tokens: int
-    completion_tokens: int
-    cost: float
-
-
-class Answer(Message, kw_only=True):
-    """A cited answer; no_answer has a reason and no passages; evidence has passages alone."""
-
-    outcome: Literal["answered", "no_answer", "evidence"]
-    reason: str | None = None
-    sentences: list[AnswerSentence]
-    passages: list[AnswerPassage]
-    queries: list[str]
-    dropped: dict[str, int]
-    degraded: list[str]
-    counts: Counts
-    model: str | None = None
-    usage: AnswerUsage
-
-
 class PolicyFiles(Message):
     """Policies by file name, and a Cedar schema."""
 
