@@ -33,6 +33,7 @@ func TestTEDS(t *testing.T) {
 	require.InDelta(t, 1-2.0/7, teds(t, table, Table{{"a"}, {"c"}}), 1e-12, "a column is missing")
 	require.Equal(t, 1.0, teds(t, Table{{"a  b"}}, Table{{" a\nb "}}), "white space is one space")
 	require.InDelta(t, 1-4.0/7, teds(t, table, Table{{"c", "diff"}, {"a", "b"}}), 1e-12, "rows that swap: four cells change, or a row goes and comes for six")
+	require.InDelta(t, 1-3.0/4, teds(t, Table{{"", ""}}, Table{{}, {}}), 1e-12, "cells do not become rows")
 	_, err := TEDS(make(Table, maxNodes), table)
 	require.ErrorIs(t, err, ErrTooLarge)
 }
@@ -130,7 +131,7 @@ func TestCaptions(t *testing.T) {
 	require.Equal(t, 1.0, captions(want, []string{want[1], want[0]}))
 	require.InDelta(t, 2.0/3, captions(want, want[:1]), 1e-12)
 	require.Equal(t, 0.0, captions(want, []string{"Something else"}))
-	require.InDelta(t, 2.0/3, captions(want[:1], []string{want[0], want[0]}), 1e-12, "one is found once")
+	require.InDelta(t, 2.0/3, captions([]string{want[0], want[0]}, want[:1]), 1e-12, "one is found once")
 }
 
 func TestOrder(t *testing.T) {
@@ -175,13 +176,14 @@ func TestCompare(t *testing.T) {
 func TestDoclingGolden(t *testing.T) {
 	raw := []byte(`{"schema_name":"DoclingDocument","version":"1.0.0","body":{"children":[{"$ref":"#/texts/0"},{"$ref":"#/tables/0"},{"$ref":"#/texts/1"}]},
 "texts":[{"self_ref":"#/texts/0","label":"title","text":"Rivers and towns"},{"self_ref":"#/texts/1","label":"text","text":"Below the table."},
-{"self_ref":"#/texts/2","label":"caption","text":"Table 1: the towns"},{"self_ref":"#/texts/3","label":"page_footer","content_layer":"furniture","text":"page 1"}],
-"tables":[{"self_ref":"#/tables/0","label":"table","captions":[{"$ref":"#/texts/2"}],"data":{"num_rows":1,"num_cols":2,
+{"self_ref":"#/texts/2","label":"caption","text":"Table 1: the towns"},{"self_ref":"#/texts/3","label":"page_footer","content_layer":"furniture","text":"page 1"},{"text":"x"},{"text":"within"}],
+"tables":[{"self_ref":"#/tables/0","label":"table","captions":[{"$ref":"#/texts/2"}],"children":[{"$ref":"#/texts/4"},{"cref":"#/texts/5"}],"data":{"num_rows":1,"num_cols":2,
 "table_cells":[{"start_row_offset_idx":0,"end_row_offset_idx":1,"start_col_offset_idx":0,"end_col_offset_idx":2,"text":"x"}],"grid":[[{"text":"x"},{"text":"x"}]]}}]}`)
 	want, err := Golden("docling", raw)
 	require.NoError(t, err)
 	require.Equal(t, []Table{{{"x", "x"}}}, want.Tables)
 	require.Equal(t, []string{"Table 1: the towns"}, want.Captions)
+	require.Equal(t, "rivers and towns table 1 the towns x x within below the table", strings.Join(wordsOf(want.Text), " "), "a cell's text is said once")
 	doc, err := document.Parse("docling", raw)
 	require.NoError(t, err)
 	s, err := Compare(want, Of(doc))

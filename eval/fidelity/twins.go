@@ -1,6 +1,7 @@
 package fidelity
 
 import (
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -59,10 +60,6 @@ func headOf(path string) (string, error) {
 		return "", err
 	}
 	defer file.Close()
-	head := make([]byte, 200)
-	n, err := file.Read(head)
-	if n == 0 {
-		return "", nil //nolint:nilerr // an empty file is no document
-	}
-	return string(head[:n]), err
+	head, err := io.ReadAll(io.LimitReader(file, 200))
+	return string(head), err
 }
