@@ -241,6 +241,7 @@ func (h *house) begin(chunker string) store.Generation {
 // switchOver has the building generation serve, and drops the one that served.
 func (h *house) switchOver() {
 	h.t.Helper()
+	h.awaitAll() // an old generation is dropped long after searches here have left it
 	h.regenerate(func(live []store.Generation) []store.Generation {
 		live[1].Role = store.Serving
 		return live[1:]
