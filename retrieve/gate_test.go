@@ -212,6 +212,7 @@ func (n *neighbour) gap(h *house, happen func()) {
 	n.stopFeed(errInjected)
 	happen()
 	h.awaitAll()
+	require.Eventually(n.t, func() bool { return n.serving.Ready() != nil }, patience, time.Millisecond)
 	require.NoError(n.t, h.store.Trim(n.t.Context(), h.serving.Applied()))
 	n.store.feed.Store(nil)
 	n.recovered()
