@@ -17,7 +17,7 @@ import (
 )
 
 // named is what stands for a value in the commands of the docs.
-var named = map[string]string{"F": "f.json", "P": "int8", "S": "dev", "B": "8", "DIR": ".", "D": ".", "DATASET": ".", "KEPS": ".", "R": "0.5", "TEXTS": ".", "…": "."}
+var named = map[string]string{"F": "f.json", "P": "int8", "S": "dev", "B": "8", "DIR": ".", "D": ".", "DATASET": ".", "RUN": ".", "ANSWERS": ".", "KEPS": ".", "R": "0.5", "TEXTS": ".", "…": "."}
 
 var (
 	span    = regexp.MustCompile("`([^`]+)`")
@@ -63,16 +63,23 @@ func TestCommandsOfTheDocs(t *testing.T) {
 
 func withValues(words []string) (values []string) {
 	for _, w := range words {
-		switch value, known := named[w]; {
-		case known:
-			values = append(values, value)
-		case strings.HasPrefix(w, "../"): // data that may not be here
-			values = append(values, ".")
-		default:
-			values = append(values, w)
+		parts := strings.Split(w, ",")
+		for i, p := range parts {
+			parts[i] = valueOf(p)
 		}
+		values = append(values, strings.Join(parts, ","))
 	}
 	return values
+}
+
+func valueOf(word string) string {
+	if value, known := named[word]; known {
+		return value
+	}
+	if strings.HasPrefix(word, "../") || strings.HasPrefix(word, "CHECKOUT/") { // data that may not be here
+		return "."
+	}
+	return word
 }
 
 // requireTests looks for what -run or else -bench names in the packages.
