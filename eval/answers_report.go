@@ -1,12 +1,8 @@
 package eval
 
 import (
-	"bytes"
-	"encoding/json"
 	"fmt"
 	"maps"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 
@@ -108,40 +104,4 @@ func tally(counts map[string]int) string {
 		all = append(all, fmt.Sprintf("%s %d", name, counts[name]))
 	}
 	return strings.Join(all, ", ")
-}
-
-// write writes what the options ask for.
-func (r *answerRunner) write() error {
-	if r.options.Out != "" {
-		if err := r.writeDirectory(r.options.Out); err != nil {
-			return fmt.Errorf("writing the report: %w", err)
-		}
-	}
-	if r.options.JSON == "" {
-		return nil
-	}
-	return r.report.Figures().Write(r.options.JSON)
-}
-
-func (r *answerRunner) writeDirectory(dir string) error {
-	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return err
-	}
-	run, err := json.MarshalIndent(r.report, "", "  ")
-	if err != nil {
-		return err
-	}
-	var cases bytes.Buffer
-	lines := json.NewEncoder(&cases)
-	for _, c := range r.answers {
-		if err := lines.Encode(c); err != nil {
-			return err
-		}
-	}
-	for name, data := range map[string][]byte{"run.json": append(run, '\n'), "answers.jsonl": cases.Bytes(), "report.md": []byte(r.report.Markdown())} {
-		if err := os.WriteFile(filepath.Join(dir, name), data, 0o644); err != nil {
-			return err
-		}
-	}
-	return nil
 }

@@ -1,10 +1,7 @@
 package eval
 
 import (
-	"encoding/json"
 	"fmt"
-	"os"
-	"path/filepath"
 	"strings"
 
 	"sluice/bench/figures"
@@ -144,15 +141,8 @@ type counted struct {
 
 // Write writes axes.json and report.md.
 func (a Axes) Write(dir string) error {
-	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return err
-	}
-	all, err := json.MarshalIndent(a, "", "  ")
-	if err != nil {
-		return err
-	}
-	if err := os.WriteFile(filepath.Join(dir, "axes.json"), append(all, '\n'), 0o644); err != nil {
-		return err
-	}
-	return os.WriteFile(filepath.Join(dir, "report.md"), []byte(a.Markdown()), 0o644)
+	var d directory
+	d.addJSON("axes.json", a)
+	d.add("report.md", []byte(a.Markdown()))
+	return d.write(dir)
 }

@@ -1,12 +1,9 @@
 package eval
 
 import (
-	"encoding/json"
 	"fmt"
 	"maps"
 	"net/url"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 
@@ -82,25 +79,17 @@ func (m Miss) String() string {
 
 // Write writes report.md, and for every case with misses CASE.json with them.
 func (f Failures) Write(dir string) error {
-	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return fmt.Errorf("writing the misses: %w", err)
-	}
-	files := map[string][]byte{"report.md": []byte(f.Markdown())}
+	var d directory
+	d.add("report.md", []byte(f.Markdown()))
 	byCase := map[string][]Miss{}
 	for _, m := range f.Misses {
 		byCase[m.Case] = append(byCase[m.Case], m)
 	}
 	for id, misses := range byCase {
-		text, err := json.MarshalIndent(misses, "", "  ")
-		if err != nil {
-			return fmt.Errorf("writing the misses of case %s: %w", id, err)
-		}
-		files[url.PathEscape(id)+".json"] = append(text, '\n')
+		d.addJSON(url.PathEscape(id)+".json", misses)
 	}
-	for name, text := range files {
-		if err := os.WriteFile(filepath.Join(dir, name), text, 0o644); err != nil {
-			return fmt.Errorf("writing the misses: %w", err)
-		}
+	if err := d.write(dir); err != nil {
+		return fmt.Errorf("writing the misses: %w", err)
 	}
 	return nil
 }

@@ -1,52 +1,8 @@
 package eval
 
 import (
-	"bytes"
-	"encoding/json"
-	"fmt"
-	"os"
-	"path/filepath"
-
 	"sluice/bench/figures"
 )
-
-// writeOutputs writes what the options ask for.
-func (r *runner) writeOutputs() error {
-	if r.options.Out != "" {
-		if err := r.writeDirectory(r.options.Out); err != nil {
-			return fmt.Errorf("writing the report: %w", err)
-		}
-	}
-	if r.options.JSON == "" {
-		return nil
-	}
-	return r.report.Figures().Write(r.options.JSON)
-}
-
-func (r *runner) writeDirectory(dir string) error {
-	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return err
-	}
-	run, err := json.MarshalIndent(r.report, "", "  ")
-	if err != nil {
-		return err
-	}
-	var cases bytes.Buffer
-	lines := json.NewEncoder(&cases)
-	for _, a := range r.answers {
-		if err := lines.Encode(a); err != nil {
-			return err
-		}
-	}
-	for name, data := range map[string][]byte{
-		"run.json": append(run, '\n'), "cases.jsonl": cases.Bytes(), "report.md": []byte(r.report.Markdown()),
-	} {
-		if err := os.WriteFile(filepath.Join(dir, name), data, 0o644); err != nil {
-			return err
-		}
-	}
-	return nil
-}
 
 // Figures are the report's numbers under their stable names. A run that stopped
 // at the listings has the counts only.

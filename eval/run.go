@@ -152,7 +152,7 @@ func (r *runner) finish(err error) (Report, error) {
 		r.report.Outcome = Failed
 		return r.report, err
 	}
-	if err := r.writeOutputs(); err != nil {
+	if err := writeRun(r.options, r.report, "cases.jsonl", r.answers); err != nil {
 		r.report.Outcome = Failed
 		return r.report, err
 	}

@@ -2,11 +2,8 @@ package eval
 
 import (
 	"cmp"
-	"encoding/json"
 	"fmt"
 	"maps"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 
@@ -74,17 +71,10 @@ func (p Measured) writeRow(b *strings.Builder, names []string) {
 
 // Write writes sweep.json and report.md.
 func (s Sweep) Write(dir string) error {
-	text, err := json.MarshalIndent(s, "", "  ")
-	if err == nil {
-		err = os.MkdirAll(dir, 0o755)
-	}
-	if err == nil {
-		err = os.WriteFile(filepath.Join(dir, "sweep.json"), append(text, '\n'), 0o644)
-	}
-	if err == nil {
-		err = os.WriteFile(filepath.Join(dir, "report.md"), []byte(s.Markdown()), 0o644)
-	}
-	if err != nil {
+	var d directory
+	d.addJSON("sweep.json", s)
+	d.add("report.md", []byte(s.Markdown()))
+	if err := d.write(dir); err != nil {
 		return fmt.Errorf("writing the sweep: %w", err)
 	}
 	return nil

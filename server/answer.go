@@ -78,15 +78,10 @@ func (q *request) streamAnswer(r answers.Request) error {
 	if _, err := q.s.backend.Collection(q.ctx, r.Principal, r.Collection); err != nil {
 		return err
 	}
-	q.timings(nil)
-	q.streams = true
-	q.http.SetContentType("text/event-stream")
-	q.http.Response.Header.Set("Cache-Control", "no-store")
-	q.http.Response.ImmediateHeaderFlush = true
 	a := &answerEvents{q: q, pipe: newPipe(pendingEvents), done: make(chan struct{})}
 	r.Searching = func(queries []string) { a.send(client.AnswerEvent{Queries: queries}) }
+	q.streamEvents(a)
 	go a.run(r)
-	q.http.Response.SetBodyStream(a, -1)
 	return nil
 }
 
@@ -126,7 +121,7 @@ func (a *answerEvents) send(e client.AnswerEvent) {
 	if err != nil { // strings and numbers only
 		panic(err)
 	}
-	a.pipe.write(append(append([]byte("data: "), text...), "\n\n"...))
+	a.pipe.write(event(text))
 }
 
 func (a *answerEvents) Read(p []byte) (int, error) {

@@ -157,12 +157,7 @@ func (s *Server) watchReindex(q *request) error {
 	if _, err := s.backend.Reindexer().Status(q.ctx, q.principal().Tenant, collection); err != nil {
 		return err
 	}
-	q.timings(nil)
-	q.streams = true
-	q.http.SetContentType("text/event-stream")
-	q.http.Response.Header.Set("Cache-Control", "no-store")
-	q.http.Response.ImmediateHeaderFlush = true
-	q.http.Response.SetBodyStream(&events{q: q, collection: collection, closed: make(chan struct{})}, -1)
+	q.streamEvents(&events{q: q, collection: collection, closed: make(chan struct{})})
 	return nil
 }
 
@@ -222,7 +217,7 @@ func (e *events) next() error {
 	e.ended = status.Progress == nil
 	switch e.quiet++; {
 	case !bytes.Equal(text, e.last):
-		e.pending, e.quiet = append(append([]byte("data: "), text...), "\n\n"...), 0
+		e.pending, e.quiet = event(text), 0
 	case e.quiet == heartbeat:
 		e.pending, e.quiet = []byte(": nothing new\n\n"), 0
 	}

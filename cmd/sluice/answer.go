@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"io"
 	"os"
@@ -28,9 +27,7 @@ func (c answerCommand) Run(ctx context.Context) error {
 		return c.hint(err)
 	}
 	if c.JSON {
-		encoder := json.NewEncoder(os.Stdout)
-		encoder.SetIndent("", "  ")
-		return encoder.Encode(answer)
+		return printJSON(os.Stdout, answer)
 	}
 	printAnswer(os.Stdout, answer)
 	return nil

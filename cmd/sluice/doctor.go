@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"io"
 	"os"
@@ -81,9 +80,7 @@ func (c doctorCommand) Run(ctx context.Context) error {
 
 func (c doctorCommand) write(w io.Writer, findings []finding) error {
 	if c.JSON {
-		encoder := json.NewEncoder(w)
-		encoder.SetIndent("", "  ")
-		return encoder.Encode(map[string]any{"findings": findings})
+		return printJSON(w, map[string]any{"findings": findings})
 	}
 	for _, f := range findings {
 		if _, err := io.WriteString(w, f.String()); err != nil {

@@ -46,12 +46,17 @@ func (c searchCommand) Run(ctx context.Context) error {
 		return c.hint(err)
 	}
 	if c.JSON {
-		encoder := json.NewEncoder(os.Stdout)
-		encoder.SetIndent("", "  ")
-		return encoder.Encode(response)
+		return printJSON(os.Stdout, response)
 	}
 	printResults(os.Stdout, response)
 	return nil
+}
+
+// printJSON is what the commands' --json prints.
+func printJSON(w io.Writer, value any) error {
+	encoder := json.NewEncoder(w)
+	encoder.SetIndent("", "  ")
+	return encoder.Encode(value)
 }
 
 func printResults(w io.Writer, r client.SearchResponse) {

@@ -1,0 +1,84 @@
+package eval
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"sluice/bench/figures"
+)
+
+// rendered is a report in its outputs' forms.
+type rendered interface {
+	Figures() figures.File
+	Markdown() string
+}
+
+// writeRun writes what the options ask for of a run: run.json, report.md and its
+// cases a line each under that name, and the figures.
+func writeRun[T any](o Options, r rendered, name string, cases []T) error {
+	if o.Out != "" {
+		if err := runDirectory(r, name, cases).write(o.Out); err != nil {
+			return fmt.Errorf("writing the report: %w", err)
+		}
+	}
+	if o.JSON == "" {
+		return nil
+	}
+	return r.Figures().Write(o.JSON)
+}
+
+func runDirectory[T any](r rendered, name string, cases []T) *directory {
+	d := &directory{}
+	d.add("report.md", []byte(r.Markdown()))
+	d.addJSON("run.json", r)
+	var lines bytes.Buffer
+	encoder := json.NewEncoder(&lines)
+	for _, c := range cases {
+		d.fail(encoder.Encode(c))
+	}
+	d.add(name, lines.Bytes())
+	return d
+}
+
+// directory is files on their way. The first error sticks and is what write returns.
+type directory struct {
+	files map[string][]byte
+	err   error
+}
+
+func (d *directory) fail(err error) {
+	if d.err == nil {
+		d.err = err
+	}
+}
+
+func (d *directory) add(name string, text []byte) {
+	if d.files == nil {
+		d.files = map[string][]byte{}
+	}
+	d.files[name] = text
+}
+
+// addJSON adds a value as programs and people read it.
+func (d *directory) addJSON(name string, value any) {
+	text, err := json.MarshalIndent(value, "", "  ")
+	d.fail(err)
+	d.add(name, append(text, '\n'))
+}
+
+// write makes the directory where it is missing.
+func (d *directory) write(path string) error {
+	if d.err == nil {
+		d.fail(os.MkdirAll(path, 0o755))
+	}
+	for name, text := range d.files {
+		if d.err != nil {
+			break
+		}
+		d.fail(os.WriteFile(filepath.Join(path, name), text, 0o644))
+	}
+	return d.err
+}
