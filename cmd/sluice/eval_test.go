@@ -6,13 +6,21 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"sluice/bench/figures"
 )
 
 func TestEvalValidate(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "figures.json")
 	r := sluice(t, "eval", "validate", groundedAccess, "--json", file)
 	require.Zero(t, r.code, "%s", r)
-	require.Equal(t, 96.0, readFigures(t, file)["items"])
+	f, err := figures.Read(file)
+	require.NoError(t, err)
+	require.Equal(t, 96.0, f.Figures["items"])
+	require.Equal(t, "0.5", f.Flags["low"])
+	require.NotEmpty(t, f.Environment.Kernels)
+	require.NotEmpty(t, f.Modules)
+	require.Positive(t, f.Seconds)
 
 	r = sluice(t, "eval", "validate", groundedAccess, "--share", "0.9")
 	require.Equal(t, 1, r.code, "%s", r)

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"encoding/json"
 	"os"
 	"path/filepath"
 	"strings"
@@ -64,10 +63,8 @@ func TestProbesTellNothing(t *testing.T) {
 
 func readFigures(t *testing.T, file string) map[string]float64 {
 	t.Helper()
-	text, err := os.ReadFile(file)
+	f, err := figures.Read(file)
 	require.NoError(t, err)
-	var f figures.File
-	require.NoError(t, json.Unmarshal(text, &f))
 	return f.Figures
 }
 
