@@ -43,7 +43,7 @@ type request struct {
 	tenant  *tenant
 	trace   *traces.Request // nil: not sampled
 	stages  trace.Recorder
-	eyes    *filter.Principal // through whose the caller looks; nil: their own
+	assumed *filter.Principal // whom the caller impersonates; nil: nobody
 	slot    bool              // holds one of the admitted requests' slots
 	taken   int               // bytes of the budget
 	streams bool              // finish is called by the stream, not when the handler returns
@@ -85,8 +85,8 @@ func (q *request) run() (err error) {
 	}
 	q.ctx, q.cancel = context.WithTimeout(trace.With(q.s.base, &q.stages), q.s.limits.RequestTimeout)
 	q.traced()
-	if q.eyes != nil {
-		return q.look()
+	if q.assumed != nil {
+		return q.impersonate()
 	}
 	return q.route.serve(q.s, q)
 }
@@ -180,7 +180,7 @@ func (q *request) authorize() (err error) {
 	if q.who, err = q.prove(q.s.identities.Load()); err != nil {
 		return err
 	}
-	return q.openEyes()
+	return q.assume()
 }
 
 // prove returns whose the credentials are, if their role is enough for the route.
@@ -209,8 +209,8 @@ func (q *request) credentials() (identity.Credentials, error) {
 
 // principal is whose right to read counts.
 func (q *request) principal() filter.Principal {
-	if q.eyes != nil {
-		return *q.eyes
+	if q.assumed != nil {
+		return *q.assumed
 	}
 	return q.who.Principal
 }
