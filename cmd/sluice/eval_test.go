@@ -11,6 +11,7 @@ import (
 )
 
 func TestEvalValidate(t *testing.T) {
+	t.Parallel()
 	file := filepath.Join(t.TempDir(), "figures.json")
 	r := sluice(t, "eval", "validate", groundedAccess, "--json", file)
 	require.Zero(t, r.code, "%s", r)
@@ -30,6 +31,7 @@ func TestEvalValidate(t *testing.T) {
 
 // A run is compared with itself and within itself, and its misses are traced.
 func TestEvalCompareAndFailures(t *testing.T) {
+	t.Parallel()
 	needModel(t)
 	dir := t.TempDir()
 	run, file := filepath.Join(dir, "run"), filepath.Join(dir, "figures.json")
@@ -59,6 +61,7 @@ func TestEvalCompareAndFailures(t *testing.T) {
 }
 
 func TestEvalSweep(t *testing.T) {
+	t.Parallel()
 	needModel(t)
 	file := filepath.Join(t.TempDir(), "figures.json")
 	r := sluice(t, "eval", "sweep", groundedAccess, "--strategies", "sparse,dense", "--json", file)
@@ -71,6 +74,7 @@ func TestEvalSweep(t *testing.T) {
 
 // Golden files need neither a model nor a service.
 func TestEvalAxes(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	file := filepath.Join(dir, "figures.json")
 	r := sluice(t, "eval", "axes", "--twins", "../../eval/fidelity/testdata/twins", "--out", dir, "--json", file)

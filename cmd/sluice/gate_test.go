@@ -34,6 +34,7 @@ func evalRun(t *testing.T, dataset, strategies, json string) result {
 
 // The figures are those of the plain reference with the same model.
 func TestEvaluationPassesAndReachesItsFigures(t *testing.T) {
+	t.Parallel()
 	file := filepath.Join(t.TempDir(), "figures.json")
 	r := evalRun(t, groundedAccess, "sparse,dense,hybrid,hybrid-late", file)
 	require.Zero(t, r.code, "%s", r)
@@ -50,6 +51,7 @@ func TestEvaluationPassesAndReachesItsFigures(t *testing.T) {
 
 // Nobody can tell by any answer that a document exists that they may not see.
 func TestProbesTellNothing(t *testing.T) {
+	t.Parallel()
 	needModel(t)
 	file := filepath.Join(t.TempDir(), "figures.json")
 	r := sluice(t, "eval", "run", groundedAccess, "--self", "--split", "dev", "--strategies", "sparse,hybrid-late", "--probes", "--json", file)
@@ -69,6 +71,7 @@ func readFigures(t *testing.T, file string) map[string]float64 {
 }
 
 func TestEvaluationFindsARestrictedDocumentThatWasLabelledPublic(t *testing.T) {
+	t.Parallel()
 	const label = "file: corpus/northstar/security-key-ceremony.md\n    classification: "
 	dataset := relabelled(t, label+"restricted", label+"public")
 	file := filepath.Join(t.TempDir(), "figures.json")
@@ -82,6 +85,7 @@ func TestEvaluationFindsARestrictedDocumentThatWasLabelledPublic(t *testing.T) {
 }
 
 func TestEvaluationFindsDocumentsOutOfScope(t *testing.T) {
+	t.Parallel()
 	for what, label := range map[string][3]string{
 		"region":   {"    regions:\n    - EU\n", "", "hr-public-holidays-eu"},
 		"validity": {"valid_from: '2025-01-01T00:00:00Z'", "valid_from: '2023-01-01T00:00:00Z'", "hr-travel-policy-2025"},
