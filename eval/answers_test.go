@@ -37,7 +37,7 @@ func runAnswers(t *testing.T, misbehave func(p Principal, r client.AnswerRequest
 	fake.onAnswer = misbehave
 	dir := t.TempDir()
 	report, err := RunAnswers(t.Context(), AnswerOptions{Model: "fake", Judge: judge, Options: Options{
-		Dataset: "testdata/grounded-access", Split: "test", Ingest: true, Connect: fake.connect, Out: dir, JSON: filepath.Join(dir, "figures.json"),
+		Dataset: "testdata/grounded-access", Split: "test", Ingest: true, Connect: fake.connect, Out: dir,
 	}})
 	require.NoError(t, err)
 	require.True(t, fake.closed)
@@ -56,7 +56,7 @@ func TestAnswersThatAreRight(t *testing.T) {
 	require.Equal(t, map[string]int{"number": 94}, report.Dropped)
 	require.Equal(t, 94*100, report.Tokens)
 	require.InDelta(t, .94, report.Cost, 1e-9)
-	f := report.Figures().Figures
+	f := report.Figures()
 	require.Equal(t, 1.0, f["share.answered"])
 	require.InDelta(t, .948, f["share.answered.low"], .001, "Wilson's interval of 70 in 70")
 	require.Equal(t, 1.0, f["share.answered.high"])
@@ -64,7 +64,6 @@ func TestAnswersThatAreRight(t *testing.T) {
 	lines, err := os.ReadFile(filepath.Join(dir, "answers.jsonl"))
 	require.NoError(t, err)
 	require.Equal(t, 94, strings.Count(string(lines), "\n"))
-	require.FileExists(t, filepath.Join(dir, "figures.json"))
 }
 
 // Each fault is found, and is the outcome.
@@ -130,6 +129,6 @@ func TestJudge(t *testing.T) {
 	require.Equal(t, 68, c.Judged)
 	require.Equal(t, []int{68 * 4, 67*2 + 4, 68 * 3, 67 * 3, 1}, []int{c.Wanted, c.WantedSaid, c.Said, c.SaidRightly, c.Inventing})
 	precision, recall := 67.0/68, 138.0/272
-	require.InDelta(t, 2*precision*recall/(precision+recall), report.Figures().Figures["judge.f1"], 1e-9)
+	require.InDelta(t, 2*precision*recall/(precision+recall), report.Figures()["judge.f1"], 1e-9)
 	require.Equal(t, "judge", report.Judge)
 }

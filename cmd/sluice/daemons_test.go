@@ -148,6 +148,7 @@ func refused(err error) bool {
 // A revocation through one daemon holds on all of them, also on the one whose
 // feed has stopped: it answers nothing until it follows again.
 func TestDaemonsObeyRevocations(t *testing.T) {
+	t.Parallel()
 	var deaf string
 	f := newFleet(t, func(url string) [3]string {
 		b, name := postgrestest.Role(t, url)
@@ -205,6 +206,7 @@ func TestDaemonsObeyRevocations(t *testing.T) {
 // A daemon whose database is silent or gone answers 503 and recovers without a
 // restart; the others do not notice.
 func TestDaemonWithoutDatabase(t *testing.T) {
+	t.Parallel()
 	var proxy *postgrestest.Proxy
 	f := newFleet(t, func(url string) [3]string {
 		proxy = postgrestest.NewProxy(t, url)
@@ -238,6 +240,7 @@ func TestDaemonWithoutDatabase(t *testing.T) {
 // Killing a daemon fails its own requests and nobody else's, and leaves every
 // document whole: as acknowledged, or as it was before the write under way.
 func TestDaemonKilled(t *testing.T) {
+	t.Parallel()
 	f := newFleet(t, func(url string) [3]string { return [3]string{url, url, url} })
 	f.fill()
 	others := f.load(1, 2)
