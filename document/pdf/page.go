@@ -37,6 +37,7 @@ type run struct {
 	bold   bool
 	mono   bool
 	turned bool // it does not run from left to right
+	chars  []char
 }
 
 // addRuns takes the runs of a page. PDFium reports the box of each stretch of
@@ -88,22 +89,24 @@ func take(chars []char, at int, box document.Box, next *document.Box) (first, en
 	return first, at
 }
 
-// gapAfter is the position before which a gap wider than that ends what begins
-// at first.
+// gapAfter is the position before which a gap wider than that, or a step back as
+// far, ends what begins at first.
 func gapAfter(chars []char, first int, gap float64) int {
 	right := chars[first].box.Right
-	for i := first; i < len(chars); i++ {
+	for i := first + 1; i < len(chars); i++ {
 		c := chars[i]
 		if c.isBlank() {
 			continue
 		}
-		if c.box.Left-right > gap {
+		if c.box.Left-right > gap || right-c.box.Left > gap && !isRightToLeft(c.rune) {
 			return i
 		}
 		right = c.box.Right
 	}
 	return len(chars)
 }
+
+func isRightToLeft(r rune) bool { return unicode.In(r, unicode.Hebrew, unicode.Arabic, unicode.Syriac, unicode.Thaana, unicode.Nko) }
 
 // isGenerated says whether PDFium made a character up, as a space between words.
 func (c char) isGenerated() bool { return width(c.box) < 0.01 || height(c.box) < 0.01 }
@@ -117,7 +120,16 @@ func within(box, c document.Box) bool {
 
 // addRun adds a run of these characters, unless they are blank.
 func (p *page) addRun(r run, chars []char) {
+	r.chars = chars
+	if r.text, r.box = textOfChars(chars); strings.TrimSpace(r.text) != "" && r.box != (document.Box{}) {
+		p.runs = append(p.runs, r)
+	}
+}
+
+// textOfChars is what characters say and where they stand.
+func textOfChars(chars []char) (string, document.Box) {
 	var text strings.Builder
+	var box document.Box
 	seen := false
 	for _, c := range chars {
 		if c := readable(c.rune); c >= 0 {
@@ -127,13 +139,11 @@ func (p *page) addRun(r run, chars []char) {
 			continue
 		}
 		if !seen {
-			r.box, seen = c.box, true
+			box, seen = c.box, true
 		}
-		r.box = union(r.box, c.box)
+		box = union(box, c.box)
 	}
-	if r.text = text.String(); seen && strings.TrimSpace(r.text) != "" {
-		p.runs = append(p.runs, r)
-	}
+	return text.String(), box
 }
 
 // readable maps PDFium's hyphen at the end of a line to one, and leaves out what
