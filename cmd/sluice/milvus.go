@@ -88,9 +88,9 @@ func (d *daemon) milvusOptions(c store.Collection) (milvus.Options, error) {
 	o := milvus.Options{
 		Name: name, Dir: filepath.Join(d.milvusDir(), name),
 		Dimensions: c.Settings.Dimensions(info.Dimensions), Analyzer: analyzer, Model: model,
-		Partial: d.config.MilvusDown == "degrade", Log: d.log, Owner: milvusOwner(d.store, c.ID),
+		Partial: d.config.MilvusDown == "degrade", Log: d.log, Owner: milvusOwner(d.database, c.ID),
 	}
-	if d.config.Store != "" {
+	if d.database != "" {
 		o.Shared = d.config.StoreStaleness + d.config.Limits.RequestTimeout + clocksPart
 	}
 	return o, nil
@@ -99,24 +99,19 @@ func (d *daemon) milvusOptions(c store.Collection) (milvus.Options, error) {
 // clocksPart is how much longer than it should a search of another daemon may last.
 const clocksPart = 10 * time.Second
 
-// identified is a store that many daemons use.
-type identified interface{ ID() string }
-
-// milvusOwner names a generation of a store. Numbers of generations are never used again.
-func milvusOwner(st store.Store, generation uint32) string {
-	if shared, ok := st.(identified); ok {
-		return fmt.Sprintf("%s%d", milvusOwners(shared), generation)
-	}
-	return "rows of Sluice"
+// milvusOwner names a generation of a database. Numbers of generations are never used again.
+func milvusOwner(database string, generation uint32) string {
+	return fmt.Sprintf("%s%d", milvusOwners(database), generation)
 }
 
-func milvusOwners(st identified) string { return "rows of Sluice, store " + st.ID() + ", generation " }
+func milvusOwners(database string) string {
+	return "rows of Sluice: database " + database + ", generation "
+}
 
 // sweepMilvus drops collections of generations that the store has no more: another
 // daemon may have made one just when it was dropped, or ended before it dropped it.
 func (d *daemon) sweepMilvus(ctx context.Context) error {
-	st, shared := d.store.(identified)
-	if !shared {
+	if d.database == "" {
 		return nil
 	}
 	found := make([]map[string]string, len(d.milvus))
@@ -126,13 +121,13 @@ func (d *daemon) sweepMilvus(ctx context.Context) error {
 			return err
 		}
 	}
-	live, err := d.milvusOwners(ctx) // read later: who is not in it now never will be
+	live, err := d.liveOwners(ctx) // read later: who is not in it now never will be
 	if err != nil {
 		return err
 	}
 	for i, cluster := range d.milvus {
 		for name, owner := range found[i] {
-			if !strings.HasPrefix(owner, milvusOwners(st)) || live[owner] {
+			if !strings.HasPrefix(owner, milvusOwners(d.database)) || live[owner] {
 				continue
 			}
 			if err := cluster.Drop(ctx, name); err != nil {
@@ -144,12 +139,12 @@ func (d *daemon) sweepMilvus(ctx context.Context) error {
 	return nil
 }
 
-func (d *daemon) milvusOwners(ctx context.Context) (map[string]bool, error) {
+func (d *daemon) liveOwners(ctx context.Context) (map[string]bool, error) {
 	all, err := d.store.Collections(ctx)
 	owners := map[string]bool{}
 	for _, c := range all {
 		for _, g := range c.Live() {
-			owners[milvusOwner(d.store, g.ID)] = true
+			owners[milvusOwner(d.database, g.ID)] = true
 		}
 	}
 	return owners, err
@@ -161,7 +156,7 @@ func (d *daemon) milvusDir() string { return filepath.Join(d.config.Data, "milvu
 // removeFromMilvus removes the index that a directory is of. Of one that other
 // daemons may use only the directory goes.
 func (d *daemon) removeFromMilvus(ctx context.Context, dir string) error {
-	if d.config.Store != "" {
+	if d.database != "" {
 		return os.RemoveAll(dir)
 	}
 	return milvus.Remove(ctx, d.milvus, milvus.Options{Name: filepath.Base(dir), Dir: dir})

@@ -199,7 +199,7 @@ func (s *shard) write(ctx context.Context, c *shardChange) error {
 
 const (
 	awaitEach = 20 * time.Millisecond
-	awaitMost = time.Second // then the daemon that took the documents is taken for dead
+	awaitMost = 500 * time.Millisecond // then the daemon that took the documents is taken for dead
 )
 
 // await waits until another daemon has inserted rows, and returns those that it
