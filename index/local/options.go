@@ -25,11 +25,15 @@ type Options struct {
 	FreshBytes int           // the same in bytes; 0: 32 MiB
 	MergeLimit *rate.Limiter // of bytes that merges in the background write, shared with other indexes; nil: none
 	FS         vfs.FS        // nil: the operating system's
-	Log        *slog.Logger  // background work that failed and is tried again; nil: slog.Default()
+	// Hold has a copy made of the vectors of a large segment, rows of dims numbers,
+	// that is searched in its stead; nil: none.
+	Hold func(vectors []float32, dims int) Held
+	Log  *slog.Logger // background work that failed and is tried again; nil: slog.Default()
 
 	manualMerge bool // tests call merge themselves
 	codedRows   int  // tests want codes of fewer rows; 0: defaultCodedRows
 	listedRows  int  // and lists; 0: defaultListedRows
+	heldRows    int  // and copies; 0: defaultHeldRows
 }
 
 const (
@@ -47,13 +51,16 @@ func (o Options) withDefaults() (Options, error) {
 		o.FreshBytes = defaultFreshBytes
 	}
 	if o.Dimensions == 0 {
-		o.codedRows, o.listedRows = math.MaxInt, math.MaxInt
+		o.codedRows, o.listedRows, o.heldRows = math.MaxInt, math.MaxInt, math.MaxInt
 	}
 	if o.codedRows == 0 {
 		o.codedRows = defaultCodedRows
 	}
 	if o.listedRows == 0 {
 		o.listedRows = defaultListedRows
+	}
+	if o.heldRows == 0 {
+		o.heldRows = defaultHeldRows
 	}
 	if o.FS == nil {
 		o.FS = vfs.Default
