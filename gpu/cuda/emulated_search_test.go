@@ -19,11 +19,6 @@ import (
 	"sluice/kernels/ref"
 )
 
-// bits is a Mask.
-type bits struct{ words *[]uint64 }
-
-func (b bits) Words() []uint64 { return *b.words }
-
 // randomBits lets one in so many rows through.
 func randomBits(random *rand.Rand, rows, oneIn int) bits {
 	words := make([]uint64, (rows+63)/64)
@@ -44,12 +39,6 @@ func unitRows(random *rand.Rand, rows, dims int) []float32 {
 		ref.Normalize(v[at : at+dims])
 	}
 	return v
-}
-
-// held waits until rows are on their device.
-func held(t *testing.T, r *Rows) {
-	t.Helper()
-	require.Eventually(t, func() bool { return r.resident.Load() != nil }, time.Minute, time.Millisecond)
 }
 
 // best is what a search has to find, up to Slack: products by row.
@@ -170,14 +159,14 @@ func TestRowsWithoutRoom(t *testing.T) {
 // bit, for any set, and after documents were changed and deleted.
 func TestIndexOnTheDevice(t *testing.T) {
 	s := &Searcher{workers: []*worker{startEmulated(t, 0)}}
-	const dims, documents = 24, 1 << 16
+	const dims, documents = 24, 3000
 	random := rand.New(rand.NewPCG(10, 10))
 	vectors := unitRows(random, documents, dims)
 	analyzer, err := text.New(text.Default)
 	require.NoError(t, err)
 	var rows []*counted
 	open := func(hold bool) *local.Index {
-		o := local.Options{Dimensions: dims, Analyzer: analyzer, Log: quiet, FreshRows: 1 << 20, FreshBytes: 1 << 30}
+		o := local.Options{Dimensions: dims, Analyzer: analyzer, Log: quiet, HoldRows: documents}
 		if hold {
 			o.Hold = func(vectors []float32, dims int) local.Held {
 				rows = append(rows, &counted{Rows: s.Hold(vectors, dims)})
@@ -199,7 +188,7 @@ func TestIndexOnTheDevice(t *testing.T) {
 	require.NoError(t, device.Flush(t.Context()))
 	require.Len(t, rows, 1)
 	held(t, rows[0].Rows)
-	change := index.Batch{Epoch: 2, Delete: []uint32{3, 4, 5, 60000}}
+	change := index.Batch{Epoch: 2, Delete: []uint32{3, 4, 5, 2999}}
 	for _, ix := range []*local.Index{device, plain} {
 		require.NoError(t, ix.Apply(t.Context(), change))
 	}

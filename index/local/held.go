@@ -31,16 +31,13 @@ type Near = struct {
 }
 
 const (
-	// A sealed segment of fewer rows is not worth a copy, and a query that may see
-	// no more than fewHeld of one is not worth a copy's time. To be measured on a GPU.
-	defaultHeldRows = 1 << 16
-	fewHeld         = 1 << 12
-	leastAsked      = 64 // rows of a copy, so that what is left is provably worse
+	fewHeld    = 1 << 12 // rows are scored here sooner than a copy is asked; to be measured on a GPU
+	leastAsked = 64      // rows of a copy, so that what is left is provably worse
 )
 
 // hold has a copy made of a sealed segment.
 func (s *segment) hold(o Options) {
-	if o.Hold != nil && s.rows() >= o.heldRows {
+	if o.Hold != nil && s.rows() >= o.HoldRows {
 		s.held = o.Hold(s.vectors, s.dims)
 	}
 }
