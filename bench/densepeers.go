@@ -64,16 +64,22 @@ type searchTurn struct {
 func (t searchTurn) rate() float64   { return float64(len(t.Hits)) / t.Seconds }
 func (t searchTurn) perCPU() float64 { return float64(len(t.Hits)) / t.CPUSeconds }
 
-// turn has a peer search with a setting; each: also one query at a time.
+// turn has a peer search with a setting; each: in the point's passes, and also
+// one query at a time.
 func (d *densePeers) turn(peer string, setting int, p *point, queries int, each bool) (t searchTurn, err error) {
+	passes := 1
+	if each {
+		passes = p.passes
+	}
 	request := struct {
 		Peer    string   `json:"peer"`
 		Setting int      `json:"setting"`
 		Filters []string `json:"filters"`
 		Queries int      `json:"queries"`
+		Passes  int      `json:"passes"`
 		K       int      `json:"k"`
 		Each    bool     `json:"each"`
-	}{peer, setting, p.files, queries, neighbours, each}
+	}{peer, setting, p.files, queries, passes, neighbours, each}
 	if err := d.ask(request, &t); err != nil {
 		return t, fmt.Errorf("%s with setting %d: %w", peer, setting, err)
 	}

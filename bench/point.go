@@ -6,8 +6,10 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"time"
 
 	"sluice/filter"
+	"sluice/index"
 )
 
 // point is filters of one share and kind, and what is right under them. The
@@ -19,11 +21,21 @@ type point struct {
 	vectors    *Vectors
 	dot        func(a, b []float32) float32
 	least      []float32 // by query: score of its last neighbour
+	passes     int       // over the queries of a filter, so that a turn can be told from what disturbs it
+}
+
+// passTime is how long the queries of a filter are asked again and again in a turn.
+const passTime = 10 * time.Millisecond
+
+// pace sets the passes from a turn of one.
+func (p *point) pace(t searchTurn) {
+	each := t.Seconds / float64(len(p.sets))
+	p.passes = min(max(1, int(passTime.Seconds()/each)), 200)
 }
 
 // point draws filters and searches exactly, in float32.
 func (b *searchBench) point(share float64, correlated bool) (*point, error) {
-	p := &point{kind: "random", vectors: b.vectors, dot: b.dot, least: make([]float32, b.Queries)}
+	p := &point{kind: "random", vectors: b.vectors, dot: b.dot, least: make([]float32, b.Queries), passes: 1}
 	if correlated {
 		p.kind = "correlated"
 	}
@@ -74,6 +86,17 @@ func (p *point) exact(query []float32, rows []uint32) float32 {
 }
 
 func (p *point) set(query int) filter.Set { return p.sets[query%len(p.sets)] }
+
+// rowsOf returns the rows that a query found, all of which its filter allows.
+func (p *point) rowsOf(query int, hits []index.Hit) (rows []int, err error) {
+	for _, h := range hits {
+		if !p.set(query).Contains(h.Ordinal) {
+			return nil, fmt.Errorf("row %d was found, which the filter forbids", h.Row)
+		}
+		rows = append(rows, int(h.Row))
+	}
+	return rows, nil
+}
 
 func (p *point) all() bool { return len(p.files) == 0 }
 

@@ -50,7 +50,8 @@ func (o *SearchOptions) setDefaults() {
 //
 // Figures of a contestant c under filters of kind d (random, correlated: whole
 // topics are allowed) that allow p percent (0.01 to 100); ours answers query by
-// query, a peer all queries of a filter in one call: c.d.selp.recall@10
+// query, a peer all queries of a filter in one call, both again and again for some
+// milliseconds: c.d.selp.recall@10
 // against an exact search, .qps and .queries_per_cpu_s (medians of the rounds),
 // .p50_ms, .p95_ms, .p50_cpu_ms and .p95_cpu_ms (query by query); of a peer
 // also .setting, and the same as c.d.selp.at0.97 and at0.99.
@@ -164,6 +165,7 @@ func (b *searchBench) measure(ctx context.Context, p *point) ([]*comparison, err
 	if err != nil {
 		return nil, err
 	}
+	p.pace(warm)
 	entrants, err := b.enter(p)
 	if err != nil {
 		return nil, err
