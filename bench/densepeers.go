@@ -63,14 +63,11 @@ type searchTurn struct {
 
 func (t searchTurn) rate() float64   { return float64(len(t.Hits)) / t.Seconds }
 func (t searchTurn) perCPU() float64 { return float64(len(t.Hits)) / t.CPUSeconds }
+func (t searchTurn) each() float64   { return t.CPUSeconds / float64(len(t.Hits)) }
 
-// turn has a peer search with a setting; each: in the point's passes, and also
-// one query at a time.
-func (d *densePeers) turn(peer string, setting int, p *point, queries int, each bool) (t searchTurn, err error) {
-	passes := 1
-	if each {
-		passes = p.passes
-	}
+// turn has a peer search with a setting, in several passes and then one query at
+// a time; 0: once, and no more.
+func (d *densePeers) turn(peer string, setting int, p *point, queries, passes int) (t searchTurn, err error) {
 	request := struct {
 		Peer    string   `json:"peer"`
 		Setting int      `json:"setting"`
@@ -79,7 +76,7 @@ func (d *densePeers) turn(peer string, setting int, p *point, queries int, each 
 		Passes  int      `json:"passes"`
 		K       int      `json:"k"`
 		Each    bool     `json:"each"`
-	}{peer, setting, p.files, queries, passes, neighbours, each}
+	}{peer, setting, p.files, queries, max(passes, 1), neighbours, passes > 0}
 	if err := d.ask(request, &t); err != nil {
 		return t, fmt.Errorf("%s with setting %d: %w", peer, setting, err)
 	}

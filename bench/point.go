@@ -21,21 +21,22 @@ type point struct {
 	vectors    *Vectors
 	dot        func(a, b []float32) float32
 	least      []float32 // by query: score of its last neighbour
-	passes     int       // over the queries of a filter, so that a turn can be told from what disturbs it
 }
 
-// passTime is how long the queries of a filter are asked again and again in a turn.
-const passTime = 10 * time.Millisecond
+// passTime is how long the queries of a filter are asked again and again in a
+// turn: until the caches hold what they need.
+const passTime = 100 * time.Millisecond
 
-// pace sets the passes from a turn of one.
-func (p *point) pace(t searchTurn) {
-	each := t.Seconds / float64(len(p.sets))
-	p.passes = min(max(1, int(passTime.Seconds()/each)), 200)
+// passes is how often a contestant asks the queries of a filter in a turn, if a
+// query takes so many seconds.
+func (p *point) passes(each float64) int {
+	perPass := each * float64(len(p.least)) / float64(len(p.sets))
+	return min(max(1, int(passTime.Seconds()/perPass)), 1000)
 }
 
 // point draws filters and searches exactly, in float32.
 func (b *searchBench) point(share float64, correlated bool) (*point, error) {
-	p := &point{kind: "random", vectors: b.vectors, dot: b.dot, least: make([]float32, b.Queries), passes: 1}
+	p := &point{kind: "random", vectors: b.vectors, dot: b.dot, least: make([]float32, b.Queries)}
 	if correlated {
 		p.kind = "correlated"
 	}

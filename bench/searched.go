@@ -167,22 +167,22 @@ func (s *searched) close() (err error) {
 // turn searches for the first queries, as a peer does: all of a filter one after
 // the other, in several passes, then one by one. One search goes before: what ran
 // in between has used the processor's caches.
-func (s *searched) turn(ctx context.Context, p *point, queries int) (t searchTurn, err error) {
+func (s *searched) turn(ctx context.Context, p *point, queries, passes int) (t searchTurn, err error) {
 	t = searchTurn{Times: make([]float64, queries), CPUTimes: make([]float64, queries), Hits: make([][]int, queries)}
 	for first := range min(len(p.sets), queries) {
 		if _, err := s.search(ctx, p, first); err != nil {
 			return t, err
 		}
 		start, used := time.Now(), cpuTime()
-		for range p.passes {
+		for range passes {
 			for i := first; i < queries; i += len(p.sets) {
 				if _, err := s.search(ctx, p, i); err != nil {
 					return t, err
 				}
 			}
 		}
-		t.Seconds += time.Since(start).Seconds() / float64(p.passes)
-		t.CPUSeconds += (cpuTime() - used).Seconds() / float64(p.passes)
+		t.Seconds += time.Since(start).Seconds() / float64(passes)
+		t.CPUSeconds += (cpuTime() - used).Seconds() / float64(passes)
 		for i := first; i < queries; i += len(p.sets) {
 			start, used := time.Now(), cpuTime()
 			hits, err := s.search(ctx, p, i)
