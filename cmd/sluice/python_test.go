@@ -8,20 +8,15 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"sluice/model/hub"
+	"sluice/needs"
 )
 
 // The Python client is checked with its own tools, and against daemons of this
 // tree, which its tests start. `make test` installs what they need.
 func TestPythonClient(t *testing.T) {
 	t.Parallel()
-	needModel(t)
-	cache, err := hub.CacheDir()
-	require.NoError(t, err)
-	tools := filepath.Join(cache, "python-client")
-	if _, err := os.Stat(filepath.Join(tools, "installed")); err != nil {
-		unavailable(t, "the tools of the Python client (make clients)", err)
-	}
+	needs.Model(t)
+	tools := needs.Installed(t, "python-client", "clients")
 	self, err := os.Executable()
 	require.NoError(t, err)
 	for name, command := range map[string][]string{
