@@ -242,10 +242,10 @@ func (q *query) fuse(legs []leg) []candidate {
 		return single(legs[0])
 	case q.plan.Strategy == Sparse:
 		return single(legs[1])
-	case q.plan.Fusion == RRF:
-		return reciprocalRank(q.plan.RRFConstant, legs)
+	case q.plan.Fusion == Score:
+		return weightedSum(legs)
 	}
-	return reciprocalRank(q.plan.RRFConstant, unweighted(legs))
+	return reciprocalRank(q.plan.RRFConstant, legs)
 }
 
 // rerank scores the best candidates again, as the plan says, and drops the
@@ -257,9 +257,6 @@ func (q *query) rerank(ctx context.Context, legs []leg, candidates []candidate) 
 	}
 	defer q.ended("rerank")
 	pool := candidates[:min(len(candidates), q.plan.PoolDepth)]
-	if q.plan.Fusion == Score {
-		pool = standardScore(legs, pool)
-	}
 	switch q.plan.Strategy {
 	case HybridLate, Late:
 		return q.late(ctx, legs[1], pool)

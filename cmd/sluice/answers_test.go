@@ -23,6 +23,8 @@ func TestAnswersOfAModelThatAnswersEverything(t *testing.T) {
 	require.EqualValues(t, 70, f["answerable"])
 	require.GreaterOrEqual(t, f["refused"], 20.0)
 	require.GreaterOrEqual(t, f["answered"], 60.0)
+	require.Greater(t, f["share.accurate"], .5, "it quotes, though not always what was asked for")
+	require.Equal(t, f["share.answered"], f["context.4000.share.answered"], "the whole corpus is longer than any context")
 	for _, none := range []string{"leaks", "scope_failures", "degraded", "unfounded", "citations_to_nothing", "planted_said"} {
 		require.Contains(t, f, none)
 		require.Zero(t, f[none], none)

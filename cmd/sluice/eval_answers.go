@@ -31,7 +31,8 @@ type evalAnswersCommand struct {
 	KeyEnv    string   `help:"Environment variable with the key to send, if one is wanted."`
 	Relevance *float64 `help:"Setting answer.relevance. Default: the daemon's."`
 	Rerank    bool     `help:"Setting answer.rerank."`
-	JudgeURL  string   `help:"API of a model that counts and matches facts of answers. Default: none is asked."`
+	Context   int      `name:"context-tokens" help:"Setting answer.context_tokens. Default: the daemon's."`
+	JudgeURL  string   `help:"API of a model that extracts and matches the facts of answers and references. Default: none is asked."`
 	Judge     string   `name:"judge-model" help:"The model's name there."`
 	JudgeKey  string   `name:"judge-key-env" help:"Environment variable with the key to send."`
 	Out       string   `type:"path" help:"Directory for run.json, answers.jsonl and report.md."`
@@ -66,7 +67,7 @@ func (c evalAnswersCommand) Run(ctx context.Context, k *kong.Context) error {
 }
 
 func (c evalAnswersCommand) model() (settings *config.Answer, name string, stop func(), err error) {
-	settings = &config.Answer{BaseURL: c.BaseURL, Model: c.Model, KeyEnv: c.KeyEnv, Relevance: c.Relevance, Rerank: c.Rerank, Timeout: 2 * time.Minute}
+	settings = &config.Answer{BaseURL: c.BaseURL, Model: c.Model, KeyEnv: c.KeyEnv, Relevance: c.Relevance, Rerank: c.Rerank, ContextTokens: c.Context, Timeout: 2 * time.Minute}
 	if c.BaseURL != "" {
 		return settings, c.Model, func() {}, nil
 	}

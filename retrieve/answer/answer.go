@@ -117,7 +117,8 @@ type Sentence struct {
 
 // Usage is what the model took for an answer.
 type Usage struct {
-	Calls int
+	Calls   int
+	Context int // tokens of the passages that it was shown, as the budget counts them
 	chat.Usage
 	Cost float64
 }

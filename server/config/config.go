@@ -24,7 +24,7 @@ type Config struct {
 	Policies       string        `yaml:"policies" doc:"Directory of Cedar policies (*.cedar) and their schema. Empty: readers alone decide, within the tenant."`
 	Planner        *Planner      `yaml:"planner" doc:"A chat model that plans the chunks of collections with the chunker plan/1. Without it rules do. It sees the documents' text; a document that it gives no plan for is not written."`
 	Answer         *Answer       `yaml:"answer" doc:"A chat model that answers questions from passages (docs/answers.md). Without it answers are the passages alone. It sees the text of passages that whoever asks may read."`
-	Milvus         []string      `yaml:"milvus" doc:"Milvus servers or clusters (2.3 or newer) that keep the vectors, host:port; documents are spread over them. Not with store. Empty: the index is in the data directory. The postings always are."`
+	Milvus         []string      `yaml:"milvus" doc:"Milvus servers or clusters (2.3 or newer) that keep the vectors, host:port; documents are spread over them. Daemons with one store name the same, in any order. Empty: the index is in the data directory. The postings always are."`
 	MilvusDown     string        `yaml:"milvus_down" doc:"What a search answers while one of several Milvus clusters cannot be used: error (503), or degrade, without what is there, which the answer says."`
 	TLS            TLS           `yaml:"tls" doc:"Certificate of the API's listener. Without one it speaks plain HTTP: then keep it on loopback, or behind a proxy that does TLS."`
 	Limits         Limits        `yaml:"limits" doc:"Bounds on what one client can cost."`
