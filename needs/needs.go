@@ -22,15 +22,6 @@ func Missing(t testing.TB, what string, err error) {
 	t.Skipf("SKIPPED: %s is missing: %v", what, err)
 }
 
-// File returns a path at which something is.
-func File(t testing.TB, path string) string {
-	t.Helper()
-	if _, err := os.Stat(path); err != nil {
-		Missing(t, path, err)
-	}
-	return path
-}
-
 // Data returns a file or folder of the public data that is too large for the
 // repository: in $SLUICE_DATA, or else in shared/data beside the repository.
 func Data(t testing.TB, name string) string {
@@ -39,7 +30,11 @@ func Data(t testing.TB, name string) string {
 	if root == "" {
 		root = filepath.Join(filepath.Dir(repository(t)), "shared", "data")
 	}
-	return File(t, filepath.Join(root, filepath.FromSlash(name)))
+	path := filepath.Join(root, filepath.FromSlash(name))
+	if _, err := os.Stat(path); err != nil {
+		Missing(t, path, err)
+	}
+	return path
 }
 
 // repository is the folder above the package under test that has go.mod.
@@ -58,7 +53,8 @@ func repository(t testing.TB) string {
 	return ""
 }
 
-// Installed is Find for a test.
+// Installed returns the folder of the cache in which a program of that name is
+// installed, which 'make target' does.
 func Installed(t testing.TB, name, target string) string {
 	t.Helper()
 	dir, err := Find(name)
@@ -68,8 +64,7 @@ func Installed(t testing.TB, name, target string) string {
 	return dir
 }
 
-// Find returns the folder of the cache in which a program of that name is
-// installed.
+// Find is Installed for what is no test.
 func Find(name string) (string, error) {
 	cache, err := hub.CacheDir()
 	if err != nil {
