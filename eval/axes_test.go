@@ -12,7 +12,7 @@ import (
 
 	"sluice/document"
 	"sluice/eval/fidelity"
-	"sluice/eval/statistics"
+	"sluice/statistics"
 )
 
 func parsePlain(_ context.Context, format string, raw []byte) (document.Document, error) {

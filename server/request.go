@@ -288,15 +288,15 @@ func writeFailure(c *fasthttp.RequestCtx, f *failure, d dialect, requestID strin
 // longest run, then the total so far.
 func (q *request) timings() {
 	var b strings.Builder
-	for _, stage := range slowest(q.stages.Spans()) {
+	for _, stage := range slowest(make([]trace.Span, 0, 16), q.stages.Spans()) {
 		writeTiming(&b, stage.Name, stage.Took())
 	}
 	writeTiming(&b, "total", time.Since(q.started))
 	q.http.Response.Header.Set("Server-Timing", strings.TrimSuffix(b.String(), ", "))
 }
 
-func slowest(spans []trace.Span) []trace.Span {
-	stages := make([]trace.Span, 0, 16)
+// slowest appends the longest span of each name to none.
+func slowest(stages, spans []trace.Span) []trace.Span {
 	for _, s := range spans {
 		at := slices.IndexFunc(stages, func(o trace.Span) bool { return o.Name == s.Name })
 		if at < 0 {

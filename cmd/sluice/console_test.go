@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"sluice/client"
+	"sluice/needs"
 	"sluice/server/console/browsertest"
 )
 
@@ -29,7 +30,7 @@ type visitor struct {
 // each of the tests below.
 func TestConsole(t *testing.T) {
 	t.Parallel()
-	needModel(t)
+	needs.Model(t)
 	data := filepath.Join(t.TempDir(), "data")
 	p := launch(t, "demo", "--corpus", groundedAccess, "--data", data, "--listen", "127.0.0.1:0")
 	url := p.await(&p.out, `Serving on (\S+); Ctrl-C stops`)
