@@ -86,8 +86,8 @@ func (s *Serving) apply(ctx context.Context, changes []store.Change) error {
 		return err
 	}
 	for id, c := range s.collections {
-		if ordinals := ordinalsOf(changes, id); len(ordinals) > 0 {
-			if err := s.applyDocuments(ctx, c, ordinals, epoch); err != nil {
+		if documents := touchedOf(changes, id); len(documents) > 0 {
+			if err := s.applyDocuments(ctx, c, documents, epoch); err != nil {
 				return fmt.Errorf("collection %s: %w", c.Name, err)
 			}
 		}
@@ -116,7 +116,7 @@ func (s *Serving) resume(ctx context.Context) error {
 			return err
 		}
 		for part := range slices.Chunk(ordinals, rebuildDocBatch) {
-			if err := s.applyDocuments(ctx, c, part, s.applied); err != nil {
+			if err := s.applyDocuments(ctx, c, allOf(part, true), s.applied); err != nil {
 				return fmt.Errorf("collection %s: %w", c.Name, err)
 			}
 		}
@@ -172,9 +172,9 @@ func (s *Serving) applyPolicies(ctx context.Context) error {
 // applyDocuments brings indexes and view to the documents' present state, then
 // publishes both in one step: a grant is never visible before its rows. What a
 // generation that the store has dropped lacks is not taken for deleted.
-func (s *Serving) applyDocuments(ctx context.Context, c *collection, ordinals []uint32, epoch uint64) error {
+func (s *Serving) applyDocuments(ctx context.Context, c *collection, documents touched, epoch uint64) error {
 	for {
-		changes, err := s.applyToIndexes(ctx, c, ordinals, epoch)
+		changes, err := s.applyToIndexes(ctx, c, documents, epoch)
 		if err != nil {
 			return err
 		}
@@ -191,9 +191,9 @@ func (s *Serving) applyDocuments(ctx context.Context, c *collection, ordinals []
 
 // applyToIndexes returns what changes in the view. An index that was opened at a
 // later epoch, here or by a step that failed, keeps that.
-func (s *Serving) applyToIndexes(ctx context.Context, c *collection, ordinals []uint32, epoch uint64) (changes []filter.Change, err error) {
+func (s *Serving) applyToIndexes(ctx context.Context, c *collection, documents touched, epoch uint64) (changes []filter.Change, err error) {
 	for generation, ix := range c.indexes {
-		now, err := s.read(ctx, ix, generation, ordinals, max(epoch, ix.Applied()))
+		now, err := s.read(ctx, ix, generation, documents, max(epoch, ix.Applied()))
 		if err != nil {
 			return nil, err
 		}
