@@ -28,7 +28,7 @@ import (
 // has returned (a stream: after it is closed); what lives longer is copied.
 //
 // fasthttp does not tell when a client hangs up: work for a client that is
-// gone goes on until it is done or its deadline passes, except in patient.
+// gone goes on until it is done or its deadline passes, except where watch looks.
 type request struct {
 	s       *Server
 	http    *fasthttp.RequestCtx
@@ -155,8 +155,7 @@ func (q *request) admitTenant() error {
 	if q.route.open || q.route.probe {
 		return nil
 	}
-	one := q.s.tenants.named(q.who.Principal.Tenant)
-	err := one.enter()
+	one, err := q.s.tenants.enter(q.who.Principal.Tenant)
 	if err == nil {
 		q.tenant = one
 		if q.route.searches {

@@ -58,7 +58,12 @@ func (c benchServeCommand) Run(ctx context.Context, k *kong.Context) error {
 }
 
 func (c benchServeCommand) null(ctx context.Context) (figures.File, error) {
-	return bench.Null(ctx, bench.NullOptions{Connections: c.Connections, Turn: c.Turn, Rounds: c.Rounds, Log: os.Stdout, Watch: watchLoad()})
+	file, err := bench.Null(ctx, bench.NullOptions{Connections: c.Connections, Turn: c.Turn, Rounds: c.Rounds, Log: os.Stdout, Watch: watchLoad()})
+	if err == nil {
+		fmt.Printf("the generator sends %.0f requests/s at most, and in an open loop 99 of 100 within %.0f µs of their time\n",
+			file.Figures["requests_per_s"], file.Figures["p99_error_us"])
+	}
+	return file, err
 }
 
 func (c benchServeCommand) measure(ctx context.Context) (file figures.File, err error) {
