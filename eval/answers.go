@@ -82,7 +82,7 @@ func RunAnswers(ctx context.Context, o AnswerOptions) (AnswerReport, error) {
 		return r.report, err
 	}
 	r.report.summarize(r.answers)
-	if err := writeRun(r.options, r.report, "answers.jsonl", r.answers); err != nil {
+	if err := runDirectory(r.report, "answers.jsonl", r.answers).write(r.options.Out); err != nil {
 		r.report.Outcome = Failed
 		return r.report, err
 	}

@@ -7,7 +7,6 @@ import (
 	"strconv"
 	"strings"
 
-	"sluice/bench/figures"
 	"sluice/eval/statistics"
 )
 
@@ -69,7 +68,7 @@ func (r *AnswerReport) summarize(cases []AnswerCase) {
 }
 
 // Figures are the report's numbers under their stable names.
-func (r AnswerReport) Figures() figures.File {
+func (r AnswerReport) Figures() map[string]float64 {
 	values := map[string]float64{
 		"leaks": float64(count(r.Findings, Leak)), "scope_failures": float64(count(r.Findings, ScopeFailure)), "degraded": float64(count(r.Findings, Degraded)),
 		"unfounded": float64(count(r.Findings, Unfounded)), "answerable": float64(r.Counts.Answerable), "refusals": float64(r.Counts.Refusals),
@@ -89,7 +88,7 @@ func (r AnswerReport) Figures() figures.File {
 	for reason, n := range r.Dropped {
 		values["dropped."+reason] = float64(n)
 	}
-	return figures.File{Command: r.Command, Commit: r.Commit, Environment: r.Environment, Figures: values}
+	return values
 }
 
 func putShares(values map[string]float64, prefix string, c AnswerCounts) {
@@ -129,6 +128,7 @@ func (r AnswerReport) Markdown() string {
 	for _, f := range r.Findings {
 		fmt.Fprintf(&b, "\n- %s", f)
 	}
+	b.WriteString("\n")
 	return b.String()
 }
 

@@ -38,7 +38,7 @@ func runAnswers(t *testing.T, misbehave func(p Principal, r client.AnswerRequest
 	fake.onAnswer = misbehave
 	dir := t.TempDir()
 	report, err := RunAnswers(t.Context(), AnswerOptions{Model: "fake", Judge: judge, Options: Options{
-		Dataset: "testdata/grounded-access", Split: "test", Ingest: true, Connect: fake.connect, Out: dir, JSON: filepath.Join(dir, "figures.json"),
+		Dataset: "testdata/grounded-access", Split: "test", Ingest: true, Connect: fake.connect, Out: dir,
 	}})
 	require.NoError(t, err)
 	require.True(t, fake.closed)
@@ -60,7 +60,7 @@ func TestAnswersThatAreRight(t *testing.T) {
 	require.Equal(t, map[string]int{"number": 94}, report.Dropped)
 	require.Equal(t, 94*100, report.Tokens)
 	require.InDelta(t, .94, report.Cost, 1e-9)
-	f := report.Figures().Figures
+	f := report.Figures()
 	require.Equal(t, 1.0, f["share.answered"])
 	require.InDelta(t, .948, f["share.answered.low"], .001, "Wilson's interval of 70 in 70")
 	require.Equal(t, 1.0, f["share.answered.high"])
@@ -68,7 +68,6 @@ func TestAnswersThatAreRight(t *testing.T) {
 	lines, err := os.ReadFile(filepath.Join(dir, "answers.jsonl"))
 	require.NoError(t, err)
 	require.Equal(t, 94, strings.Count(string(lines), "\n"))
-	require.FileExists(t, filepath.Join(dir, "figures.json"))
 }
 
 // Each fault is found, and is the outcome.
@@ -148,7 +147,7 @@ func TestJudge(t *testing.T) {
 	require.Equal(t, 68, c.Judged)
 	require.Equal(t, []int{68 * 4, 67*2 + 4, 68 * 3, 67 * 3, 1}, []int{c.Wanted, c.WantedSaid, c.Said, c.SaidRightly, c.Inventing})
 	precision, recall := 67.0/68, 138.0/272
-	f := report.Figures().Figures
+	f := report.Figures()
 	require.InDelta(t, 2*precision*recall/(precision+recall), f["judge.f1"], 1e-9)
 	require.Equal(t, "judge", report.Judge)
 	require.InDelta(t, 1.0/68, f["share.judge.hallucinating.answers"], 1e-9)
@@ -176,7 +175,7 @@ func TestHallucinations(t *testing.T) {
 	require.LessOrEqual(t, marks(c.Documents), c.Unsupported)
 	require.Positive(t, marks(c.Documents))
 	require.Greater(t, len(c.Documents), c.Unsupported)
-	f := report.Figures().Figures
+	f := report.Figures()
 	require.InDelta(t, float64(c.Unsupported)/70, f["share.hallucinating.answers"], 1e-9)
 	require.InDelta(t, float64(marks(c.Documents))/float64(len(c.Documents)), f["share.hallucinating.documents"], 1e-9)
 	require.Less(t, f["share.accurate"], 1.0)
@@ -215,7 +214,7 @@ func TestAnswersByContext(t *testing.T) {
 	}
 	require.Equal(t, map[string]int{"0": 11, "500": 22, "1000": 11, "2000": 10, "4000": 20, "more": 20}, cases)
 	require.Equal(t, report.Counts.Claims, sum)
-	f := report.Figures().Figures
+	f := report.Figures()
 	require.Zero(t, f["context.4000.share.hallucinating.answers"])
 	require.Equal(t, 1.0, f["context.more.share.hallucinating.answers"])
 	require.Equal(t, f["share.answered"], f["context.500.share.answered"])

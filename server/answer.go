@@ -40,7 +40,7 @@ func (s *Server) answer(q *request) error {
 	if err != nil {
 		return err
 	}
-	q.timings(response.Stages)
+	q.timings()
 	return q.reply(fasthttp.StatusOK, answerOf(response))
 }
 

@@ -11,6 +11,7 @@ import (
 // leave it most of what it may answer; nothing is cited that is not there, and
 // nothing that documents planted is said.
 func TestAnswersOfAModelThatAnswersEverything(t *testing.T) {
+	t.Parallel()
 	needModel(t)
 	file := filepath.Join(t.TempDir(), "figures.json")
 	r := sluice(t, "eval", "answers", groundedAccess, "--split", "test", "--json", file)
