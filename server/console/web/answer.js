@@ -102,7 +102,7 @@ function history(turns) {
 // understood is the question in the words of its own that the conversation gave it.
 function understood(question, queries) {
   const own = queries.filter((q) => q !== question);
-  return own.length > 0 && h("p", { class: "meta" }, `Understood as: ${own.join("; ")}. Searched in these words and in yours.`);
+  return own.length > 0 && h("p", { class: "meta" }, `Understood as: ${own.join("; ")}`);
 }
 
 const exchange = ({ collection: name }, { question, answer }) => h("div", {}, h("h3", {}, question), whole(name, question, answer));

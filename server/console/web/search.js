@@ -55,7 +55,8 @@ const ofThis = (asked, collection) => asked?.who === who() && asked.collection =
 // before shows a conversation above the passages of its first question, or alone if
 // others followed.
 function before(results, section) {
-  session.conversation.turns.length > 1 ? fill(results, section) : results.prepend(section);
+  if (session.conversation.turns.length > 1) fill(results, section);
+  else results.prepend(section);
 }
 
 async function run(search, results, signal, answered) {
