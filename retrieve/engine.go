@@ -118,25 +118,6 @@ type query struct {
 	response Response
 	trace    *trace.Recorder
 	last     time.Time // when the last stage ended
-	took     parts
-}
-
-// parts are the stages that run side by side, within "legs".
-type parts struct {
-	model          gpu.Timing
-	dense, lexical time.Duration
-}
-
-// told appends what has run.
-func (p parts) told(stages []Stage) []Stage {
-	for _, s := range []Stage{
-		{"tokenize", p.model.Tokenize}, {"queue", p.model.Queue}, {"infer", p.model.Run}, {"dense", p.dense}, {"lexical", p.lexical},
-	} {
-		if s.Took > 0 {
-			stages = append(stages, s)
-		}
-	}
-	return stages
 }
 
 func (q *query) run(ctx context.Context) (Response, error) {
@@ -186,7 +167,6 @@ func (q *query) degraded(stage string) { q.response.Degraded = append(q.response
 
 func (q *query) ended(stage string) {
 	now := q.engine.now()
-	q.response.Stages = append(q.response.Stages, Stage{stage, now.Sub(q.last)})
 	q.trace.AddSpan(trace.Span{Name: stage, Start: q.last, End: now})
 	q.last = now
 }
@@ -226,16 +206,13 @@ func (q *query) legs(ctx context.Context) ([]leg, error) {
 	if q.plan.LexicalDepth > 0 {
 		group.Go(guarded(func() (err error) {
 			defer q.trace.Add("lexical", q.trace.Now())
-			began := q.engine.now()
 			lexical.hits, err = q.at.reader.Lexical(ctx, q.allowed, q.request.Query, q.plan.LexicalDepth)
-			q.took.lexical = q.engine.now().Sub(began)
 			return err
 		}))
 	}
 	if err := group.Wait(); err != nil {
 		return nil, err
 	}
-	q.response.Stages = q.took.told(q.response.Stages)
 	if lost {
 		q.degraded("dense_unavailable")
 	}
