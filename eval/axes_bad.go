@@ -71,7 +71,7 @@ func (a *Axes) addBad(misses string) error {
 	for _, file := range files {
 		cases, err := readLines[[]Miss](file)
 		if err != nil {
-			return err
+			return fmt.Errorf("%w: give a directory that sluice eval failures --out wrote", err)
 		}
 		for _, m := range slices.Concat(cases...) {
 			a.Bad = append(a.Bad, BadCase{Place: Place{m.Layer, string(m.Stage)}, Name: m.Case + ", " + m.Strategy})
