@@ -151,7 +151,7 @@ func TestBenchHybrid(t *testing.T) {
 	texts, path, cache := benchTexts(t), filepath.Join(t.TempDir(), "figures.json"), ownCache(t)
 	run := func() result {
 		return launchWith(t, cache, "bench", "hybrid", texts, "--passages", "100", "--filter", "100,50", "--rate", "20", "--rounds", "1", "--turn", "300ms",
-			"--model", tinyModel, "--json", path).result()
+			"--beside", "auto", "--model", tinyModel, "--json", path).result()
 	}
 	r := run()
 	require.Zero(t, r.code, "%s", r)
@@ -160,6 +160,7 @@ func TestBenchHybrid(t *testing.T) {
 	for _, name := range []string{
 		"hybrid.idle.p50_ms", "hybrid.idle.p95_ms", "hybrid.ingesting.p95_ms", "ratio.hybrid.p95.ingesting_to_idle",
 		"ingesting.documents_per_s", "revocation.idle.p50_ms", "revocation.rate.p95_ms", "revocation.busy.p95_ms",
+		"strategy.hybrid.p50_ms", "strategy.auto.p95_ms", "ratio.p50.auto_to_hybrid", "ratio.p95.auto_to_hybrid.max",
 	} {
 		require.Positive(t, f[name], name)
 	}
