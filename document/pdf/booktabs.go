@@ -7,9 +7,17 @@ import (
 	"sluice/document"
 )
 
-// findLined makes tables of horizontal rules alone, one below the other with the
-// same ends: a header stands between the first two.
-func (p *page) findLined() {
+// region is where a table of horizontal rules alone stands on a page.
+type region struct {
+	page  *page
+	box   document.Box
+	bands [][]run // what stands between two rules, the header first
+}
+
+// findLined finds horizontal rules, one below the other with the same ends, that
+// make a table: a header stands between the first two.
+func (p *page) findLined() []region {
+	var regions []region
 	for _, rules := range stacks(p.rules) {
 		for len(rules) >= 2 {
 			n := p.tableRules(rules)
@@ -20,13 +28,81 @@ func (p *page) findLined() {
 				rules = rules[1:]
 				continue
 			}
-			if t, rest := p.lined(rules[:n]); t != nil {
-				p.runs = rest
-				p.tables = append(p.tables, t)
+			if r, ok := p.region(rules[:n]); ok {
+				regions = append(regions, r)
 			}
 			rules = rules[n:]
 		}
 	}
+	return regions
+}
+
+// region takes what stands between rules off the page.
+func (p *page) region(rules []document.Box) (region, bool) {
+	box := document.Box{Left: rules[0].Left - touching, Right: rules[0].Right + touching, Top: rules[0].Top, Bottom: rules[len(rules)-1].Bottom}
+	if p.crossed(box) {
+		return region{}, false
+	}
+	r := region{page: p, box: box}
+	r.bands = make([][]run, len(rules)-1)
+	var rest []run
+	for _, one := range p.runs {
+		if i := slices.IndexFunc(rules[1:], func(b document.Box) bool { return middle(one.box) < b.Top }); i >= 0 && holds(box, one.box) && !one.turned {
+			r.bands[i] = append(r.bands[i], one)
+		} else {
+			rest = append(rest, one)
+		}
+	}
+	if len(slices.Concat(r.bands...)) == 0 {
+		return region{}, false
+	}
+	p.runs = rest
+	return r, true
+}
+
+// makeLined makes tables of regions. Those with the same header and the same ends,
+// one after the other, as of a table over pages, have the same columns.
+func makeLined(regions []region) {
+	for from, i := 0, 1; i <= len(regions); i++ {
+		if i < len(regions) && regions[i].goesOn(regions[i-1]) {
+			continue
+		}
+		tablesOfRegions(regions[from:i])
+		from = i
+	}
+}
+
+func (r region) goesOn(before region) bool {
+	return abs(r.box.Left-before.box.Left) < touching && abs(r.box.Right-before.box.Right) < touching && textOf(r.bands[0]) == textOf(before.bands[0])
+}
+
+func tablesOfRegions(regions []region) {
+	starts := columnStarts(regions)
+	rows := make([][][]*cell, len(regions))
+	for i, r := range regions {
+		rows[i] = r.rows(starts)
+	}
+	columns := columnsOfRows(slices.Concat(rows...))
+	for i, r := range regions {
+		t := &table{box: r.box, page: r.page.number, header: 1, bold: true, columns: columns}
+		for _, row := range rows[i] {
+			t.addCells(row)
+		}
+		r.page.tables = append(r.page.tables, t)
+	}
+}
+
+// rows are the rows of a region; its header is one.
+func (r region) rows(starts []float64) [][]*cell {
+	var rows [][]*cell
+	for i, band := range r.bands {
+		drawn := drawnRows(band, starts)
+		if i == 0 && len(drawn) > 0 {
+			drawn = [][]*cell{slices.Concat(drawn...)}
+		}
+		rows = append(rows, drawn...)
+	}
+	return rows
 }
 
 // stacks groups horizontal rules with the same ends, from the top, each height once.
@@ -101,46 +177,6 @@ func asRows(items []item) [][]item {
 	return rowsOf(items, func(i item) document.Box { return i.box })
 }
 
-// lined makes a table of what stands between rules, and returns the other runs.
-func (p *page) lined(rules []document.Box) (*table, []run) {
-	box := document.Box{Left: rules[0].Left - touching, Right: rules[0].Right + touching, Top: rules[0].Top, Bottom: rules[len(rules)-1].Bottom}
-	if p.crossed(box) {
-		return nil, nil
-	}
-	var rows [][]*cell
-	for i := 1; i < len(rules); i++ {
-		rows = append(rows, p.band(rules[i-1], rules[i], i == 1)...)
-	}
-	if len(rows) < 2 {
-		return nil, nil
-	}
-	columns := columnsOfRows(rows)
-	if len(columns) < 2 {
-		return nil, nil
-	}
-	t := &table{box: box, page: p.number, header: 1, bold: true, columns: columns}
-	for _, row := range rows {
-		t.addCells(row)
-	}
-	return t, slices.DeleteFunc(slices.Clone(p.runs), func(r run) bool { return !r.turned && holds(box, r.box) })
-}
-
-// band are the rows between two rules; a header is one row.
-func (p *page) band(above, below document.Box, header bool) [][]*cell {
-	box := document.Box{Left: above.Left - touching, Right: above.Right + touching, Top: above.Bottom, Bottom: below.Top}
-	var runs []run
-	for _, r := range p.runs {
-		if !r.turned && holds(box, r.box) {
-			runs = append(runs, r)
-		}
-	}
-	rows := drawnRows(runs)
-	if header && len(rows) > 1 {
-		return [][]*cell{slices.Concat(rows...)}
-	}
-	return rows
-}
-
 // addCells adds a row.
 func (t *table) addCells(row []*cell) {
 	texts := make([]string, len(t.columns))
@@ -150,12 +186,12 @@ func (t *table) addCells(row []*cell) {
 	t.rows = append(t.rows, texts)
 }
 
-// crossed says whether text stands across the left or right end of a box: the
-// rules there only part what is above from what is below.
+// crossed says whether text stands across the left end of a box, or most of it
+// and the right end: the rules there only part what is above from what is below.
 func (p *page) crossed(box document.Box) bool {
 	return slices.ContainsFunc(p.runs, func(r run) bool {
 		return !r.turned && box.Top < middle(r.box) && middle(r.box) < box.Bottom &&
-			(r.box.Left < box.Left && box.Left < r.box.Right || r.box.Left < box.Right && box.Right < r.box.Right)
+			(r.box.Left < box.Left && box.Left < r.box.Right || r.box.Left < centre(box) && box.Right < r.box.Right)
 	})
 }
 

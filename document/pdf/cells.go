@@ -51,8 +51,7 @@ func startsAt(starts []float64, x float64) bool {
 
 // drawnRows puts runs into rows of cells by the order in which they were drawn: a
 // row begins with a cell to the left of the last one and below all of its row.
-func drawnRows(runs []run) [][]*cell {
-	starts := columnStarts(runs)
+func drawnRows(runs []run, starts []float64) [][]*cell {
 	var rows [][]*cell
 	var at *cell
 	bottom := math.Inf(-1)
@@ -72,11 +71,15 @@ func drawnRows(runs []run) [][]*cell {
 	return rows
 }
 
-// columnStarts are the left ends that several lines have.
-func columnStarts(runs []run) []float64 {
+// columnStarts are the left ends that several lines of cells have.
+func columnStarts(regions []region) []float64 {
 	var lefts []float64
-	for _, r := range runs {
-		lefts = append(lefts, r.box.Left)
+	for _, r := range regions {
+		for _, row := range r.rows(nil) {
+			for _, c := range row {
+				lefts = append(lefts, c.lefts()...)
+			}
+		}
 	}
 	slices.Sort(lefts)
 	var starts []float64
@@ -90,6 +93,17 @@ func columnStarts(runs []run) []float64 {
 		from = i
 	}
 	return starts
+}
+
+// lefts are the left ends of the lines of a cell.
+func (c *cell) lefts() []float64 {
+	lefts := []float64{c.runs[0].box.Left}
+	for i, r := range c.runs[1:] {
+		if sharedHeight(c.runs[i].box, r.box) < 0.5 {
+			lefts = append(lefts, r.box.Left)
+		}
+	}
+	return lefts
 }
 
 const leastStarts = 3 // lines that begin at the same place, where a column does
@@ -125,19 +139,17 @@ func (r run) part(from, to int) run {
 	return r
 }
 
-// columnsOfRows are the columns of rows: those of the rows that have the number
-// of cells which the header has, if some rows have it, else most rows.
+// columnsOfRows are the columns of rows: as many as the header has cells, the
+// first row, or more where a quarter of the rows have more.
 func columnsOfRows(rows [][]*cell) []column {
 	counts := map[int]int{}
 	for _, row := range rows {
 		counts[len(row)]++
 	}
 	n := len(rows[0])
-	if 4*counts[n] < len(rows) {
-		for k, times := range counts {
-			if times > counts[n] || times == counts[n] && k > n {
-				n = k
-			}
+	for k, times := range counts {
+		if k > n && 4*times >= len(rows) {
+			n = k
 		}
 	}
 	columns := make([]column, n)

@@ -92,16 +92,16 @@ func take(chars []char, at int, box document.Box, next *document.Box) (first, en
 // gapAfter is the position before which a gap wider than that, or a step back as
 // far, ends what begins at first.
 func gapAfter(chars []char, first int, gap float64) int {
-	right := chars[first].box.Right
+	left, right := chars[first].box.Left, chars[first].box.Right
 	for i := first + 1; i < len(chars); i++ {
 		c := chars[i]
-		if c.isBlank() {
+		if c.isBlank() || c.box.Left == left { // a glyph may be several letters
 			continue
 		}
 		if c.box.Left-right > gap || right-c.box.Left > gap && !isRightToLeft(c.rune) {
 			return i
 		}
-		right = c.box.Right
+		left, right = c.box.Left, c.box.Right
 	}
 	return len(chars)
 }
