@@ -46,9 +46,12 @@ func (p *page) region(rules []document.Box) (region, bool) {
 	r := region{page: p, box: box}
 	r.bands = make([][]run, len(rules)-1)
 	var rest []run
+	within := false // what is drawn in between, to the right, belongs to it: columns may not end where the rules do
 	for _, one := range p.runs {
-		if i := slices.IndexFunc(rules[1:], func(b document.Box) bool { return middle(one.box) < b.Top }); i >= 0 && holds(box, one.box) && !one.turned {
-			r.bands[i] = append(r.bands[i], one)
+		i := slices.IndexFunc(rules[1:], func(b document.Box) bool { return middle(one.box) < b.Top })
+		level := i >= 0 && middle(one.box) > box.Top && !one.turned
+		if within = level && (holds(box, one.box) || within && one.box.Left > centre(box)); within {
+			r.bands[i], r.box = append(r.bands[i], one), union(r.box, one.box)
 		} else {
 			rest = append(rest, one)
 		}
@@ -72,8 +75,11 @@ func makeLined(regions []region) {
 	}
 }
 
+// goesOn says whether a region repeats the header of the page before at the same place.
 func (r region) goesOn(before region) bool {
-	return abs(r.box.Left-before.box.Left) < touching && abs(r.box.Right-before.box.Right) < touching && textOf(r.bands[0]) == textOf(before.bands[0])
+	return r.page.number == before.page.number+1 && slices.EqualFunc(r.bands[0], before.bands[0], func(a, b run) bool {
+		return a.text == b.text && abs(a.box.Left-b.box.Left) < 1 && abs(a.box.Right-b.box.Right) < 1
+	})
 }
 
 func tablesOfRegions(regions []region) {
@@ -151,8 +157,7 @@ func (p *page) openEnd(rules []document.Box) document.Box {
 	level := slices.DeleteFunc(slices.Clone(p.runs), func(r run) bool { return r.turned || middle(r.box) < rules[1].Bottom })
 	slices.SortFunc(level, func(a, b run) int { return compare(a.box.Top, b.box.Top) })
 	for _, r := range level {
-		inside := end.Left-touching < r.box.Left && r.box.Right < end.Right+touching
-		if !inside || r.box.Top-end.Bottom > 2*r.size {
+		if crosses(r, end) || r.box.Left < end.Left || r.box.Left > end.Right || r.box.Top-end.Bottom > 2*r.size {
 			break
 		}
 		end.Bottom = max(end.Bottom, r.box.Bottom)
@@ -186,13 +191,18 @@ func (t *table) addCells(row []*cell) {
 	t.rows = append(t.rows, texts)
 }
 
-// crossed says whether text stands across the left end of a box, or most of it
-// and the right end: the rules there only part what is above from what is below.
+// crossed says whether text stands across an end of a box: the rules there only
+// part what is above from what is below.
 func (p *page) crossed(box document.Box) bool {
 	return slices.ContainsFunc(p.runs, func(r run) bool {
-		return !r.turned && box.Top < middle(r.box) && middle(r.box) < box.Bottom &&
-			(r.box.Left < box.Left && box.Left < r.box.Right || r.box.Left < centre(box) && box.Right < r.box.Right)
+		return !r.turned && box.Top < middle(r.box) && middle(r.box) < box.Bottom && crosses(r, box)
 	})
+}
+
+// crosses says whether a run stands across the left end of a box, or most of it
+// and the right end; the last columns of a table may stand out.
+func crosses(r run, box document.Box) bool {
+	return r.box.Left < box.Left && box.Left < r.box.Right || r.box.Left < centre(box) && box.Right < r.box.Right
 }
 
 // beginsRow says whether a line of cells is a row by itself: it has a first

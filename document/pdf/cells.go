@@ -108,29 +108,30 @@ func (c *cell) lefts() []float64 {
 
 const leastStarts = 3 // lines that begin at the same place, where a column does
 
-// splitAt parts runs where a letter stands at the start of a column and follows
-// the one before it without a space.
+// splitAt parts runs where a word stands at the start of a column, at another
+// distance than words have.
 func splitAt(runs []run, starts []float64) []run {
 	var out []run
 	for _, r := range runs {
-		from := 0
-		for i := 1; i < len(r.chars); i++ {
-			c := r.chars[i]
-			if !c.isBlank() && startsAt(starts, c.box.Left) && !blankBefore(r.chars[:i]) {
+		from, right := 0, math.Inf(1)
+		for i, c := range r.chars {
+			if c.isBlank() {
+				continue
+			}
+			gap := (c.box.Left - right) / r.size
+			if i > from && r.chars[i-1].isBlank() && (gap < 0.2 || gap > 0.4) && startsAt(starts, c.box.Left) {
 				out = append(out, r.part(from, i))
 				from = i
 			}
+			right = c.box.Right
 		}
-		if from == 0 {
-			out = append(out, r)
-		} else {
-			out = append(out, r.part(from, len(r.chars)))
+		if from > 0 {
+			r = r.part(from, len(r.chars))
 		}
+		out = append(out, r)
 	}
 	return out
 }
-
-func blankBefore(chars []char) bool { return chars[len(chars)-1].isBlank() }
 
 // part is a run of some of the characters of a run.
 func (r run) part(from, to int) run {

@@ -89,21 +89,27 @@ func take(chars []char, at int, box document.Box, next *document.Box) (first, en
 	return first, at
 }
 
-// gapAfter is the position before which a gap wider than that, or a step back as
-// far, ends what begins at first.
+// gapAfter is the position before which a gap wider than that, or a step back,
+// ends what begins at first: so do lines of cells that touch or overlap.
 func gapAfter(chars []char, first int, gap float64) int {
-	left, right := chars[first].box.Left, chars[first].box.Right
+	before := chars[first].box
 	for i := first + 1; i < len(chars); i++ {
 		c := chars[i]
-		if c.isBlank() || c.box.Left == left { // a glyph may be several letters
+		if c.isBlank() || c.box.Left == before.Left { // a glyph may be several letters
 			continue
 		}
-		if c.box.Left-right > gap || right-c.box.Left > gap && !isRightToLeft(c.rune) {
+		if c.box.Left-before.Right > gap || before.Right-c.box.Left > 0.2*gap && !overprints(before, c) {
 			return i
 		}
-		left, right = c.box.Left, c.box.Right
+		before = c.box
 	}
 	return len(chars)
+}
+
+// overprints says whether a character stands on the one before it, as a letter
+// below its accent, or before it, as in scripts that run from right to left.
+func overprints(before document.Box, c char) bool {
+	return abs(centre(before)-centre(c.box)) < 0.5*max(width(before), width(c.box)) || isRightToLeft(c.rune)
 }
 
 func isRightToLeft(r rune) bool { return unicode.In(r, unicode.Hebrew, unicode.Arabic, unicode.Syriac, unicode.Thaana, unicode.Nko) }
