@@ -99,7 +99,7 @@ func tablesOfRegions(regions []region) {
 }
 
 // rows are the rows of a region; its header is one.
-func (r region) rows(starts []float64) [][]*cell {
+func (r region) rows(starts []column) [][]*cell {
 	var rows [][]*cell
 	for i, band := range r.bands {
 		drawn := drawnRows(band, starts)
@@ -157,7 +157,10 @@ func (p *page) openEnd(rules []document.Box) document.Box {
 	level := slices.DeleteFunc(slices.Clone(p.runs), func(r run) bool { return r.turned || middle(r.box) < rules[1].Bottom })
 	slices.SortFunc(level, func(a, b run) int { return compare(a.box.Top, b.box.Top) })
 	for _, r := range level {
-		if crosses(r, end) || r.box.Left < end.Left || r.box.Left > end.Right || r.box.Top-end.Bottom > 2*r.size {
+		if r.box.Left > end.Right {
+			continue
+		}
+		if crosses(r, end) || r.box.Left < end.Left-touching || r.box.Top-end.Bottom > 2*r.size {
 			break
 		}
 		end.Bottom = max(end.Bottom, r.box.Bottom)

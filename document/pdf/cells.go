@@ -33,7 +33,7 @@ func (c *cell) add(r run) {
 
 // takes says whether a run that is drawn next goes on with the cell: close behind
 // its last line, or as the next line with an end or the middle at the same place.
-func (c *cell) takes(r run, starts []float64) bool {
+func (c *cell) takes(r run, starts []column) bool {
 	size := max(c.size, r.size)
 	if sharedHeight(c.last, r.box) >= 0.5 {
 		gap := r.box.Left - c.last.Right
@@ -43,15 +43,11 @@ func (c *cell) takes(r run, starts []float64) bool {
 	return 0 < down && down < 1.8*size && (abs(r.box.Left-c.box.Left) < sameEdge || abs(centre(r.box)-centre(c.box)) < sameEdge || abs(r.box.Right-c.box.Right) < sameEdge)
 }
 
-const sameEdge = 2.0 // points between the ends of lines that are aligned
-
-func startsAt(starts []float64, x float64) bool {
-	return slices.ContainsFunc(starts, func(s float64) bool { return abs(s-x) < 1 })
-}
+const sameEdge = 3.0 // points between the ends of lines that are aligned, as far as marks hang out
 
 // drawnRows puts runs into rows of cells by the order in which they were drawn: a
 // row begins with a cell to the left of the last one and below all of its row.
-func drawnRows(runs []run, starts []float64) [][]*cell {
+func drawnRows(runs []run, starts []column) [][]*cell {
 	var rows [][]*cell
 	var at *cell
 	bottom := math.Inf(-1)
@@ -71,59 +67,63 @@ func drawnRows(runs []run, starts []float64) [][]*cell {
 	return rows
 }
 
-// columnStarts are the left ends that several lines of cells have.
-func columnStarts(regions []region) []float64 {
-	var lefts []float64
+// columnStarts are the places where lines of cells begin, by the left ends of
+// their letters: several, of different widths, so that no middle or right end is
+// what they have in common.
+func columnStarts(regions []region) []column {
+	const leastLines, otherWidth, bearing = 3, 2.0, 0.6
+	var lines []document.Box
 	for _, r := range regions {
-		for _, row := range r.rows(nil) {
-			for _, c := range row {
-				lefts = append(lefts, c.lefts()...)
-			}
+		for _, c := range slices.Concat(r.rows(nil)...) {
+			lines = append(lines, c.lines()...)
 		}
 	}
-	slices.Sort(lefts)
-	var starts []float64
-	for from, i := 0, 1; i <= len(lefts); i++ {
-		if i < len(lefts) && lefts[i]-lefts[i-1] < 0.6 {
+	slices.SortFunc(lines, func(a, b document.Box) int { return compare(a.Left, b.Left) })
+	var starts []column
+	for from, i := 0, 1; i <= len(lines); i++ {
+		if i < len(lines) && lines[i].Left-lines[i-1].Left < bearing {
 			continue
 		}
-		if i-from >= leastStarts {
-			starts = append(starts, lefts[(from+i)/2])
+		narrow, wide := math.Inf(1), 0.0
+		for _, l := range lines[from:i] {
+			narrow, wide = min(narrow, width(l)), max(wide, width(l))
+		}
+		if i-from >= leastLines && wide-narrow > otherWidth {
+			starts = append(starts, column{lines[from].Left - 0.2, lines[i-1].Left + 0.2})
 		}
 		from = i
 	}
 	return starts
 }
 
-// lefts are the left ends of the lines of a cell.
-func (c *cell) lefts() []float64 {
-	lefts := []float64{c.runs[0].box.Left}
-	for i, r := range c.runs[1:] {
-		if sharedHeight(c.runs[i].box, r.box) < 0.5 {
-			lefts = append(lefts, r.box.Left)
-		}
-	}
-	return lefts
+func startsAt(starts []column, x float64) bool {
+	return slices.ContainsFunc(starts, func(s column) bool { return s.left <= x && x <= s.right })
 }
 
-const leastStarts = 3 // lines that begin at the same place, where a column does
+// lines are where the lines of a cell stand.
+func (c *cell) lines() []document.Box {
+	lines := []document.Box{c.runs[0].box}
+	for _, r := range c.runs[1:] {
+		if last := len(lines) - 1; sharedHeight(lines[last], r.box) >= 0.5 {
+			lines[last] = union(lines[last], r.box)
+		} else {
+			lines = append(lines, r.box)
+		}
+	}
+	return lines
+}
 
-// splitAt parts runs where a word stands at the start of a column, at another
-// distance than words have.
-func splitAt(runs []run, starts []float64) []run {
+// splitAt parts runs where a letter stands at the start of a column: a run that
+// reaches there stands out of its own.
+func splitAt(runs []run, starts []column) []run {
 	var out []run
 	for _, r := range runs {
-		from, right := 0, math.Inf(1)
+		from := 0
 		for i, c := range r.chars {
-			if c.isBlank() {
-				continue
-			}
-			gap := (c.box.Left - right) / r.size
-			if i > from && r.chars[i-1].isBlank() && (gap < 0.2 || gap > 0.4) && startsAt(starts, c.box.Left) {
+			if i > 0 && !c.isBlank() && c.box.Left > r.chars[from].box.Left+1 && startsAt(starts, c.box.Left) {
 				out = append(out, r.part(from, i))
 				from = i
 			}
-			right = c.box.Right
 		}
 		if from > 0 {
 			r = r.part(from, len(r.chars))

@@ -132,15 +132,18 @@ func (p *page) addRun(r run, chars []char) {
 	}
 }
 
-// textOfChars is what characters say and where they stand.
+// textOfChars is what characters say and where they stand. What has no extent is
+// not to be seen: only white space may be so.
 func textOfChars(chars []char) (string, document.Box) {
 	var text strings.Builder
 	var box document.Box
 	seen := false
 	for _, c := range chars {
-		if c := readable(c.rune); c >= 0 {
-			text.WriteRune(c)
+		r := readable(c.rune)
+		if r < 0 || c.isGenerated() && !unicode.IsSpace(r) {
+			continue
 		}
+		text.WriteRune(r)
 		if c.isBlank() {
 			continue
 		}
