@@ -205,7 +205,7 @@ func (p *page) crossed(box document.Box) bool {
 // crosses says whether a run stands across the left end of a box, or most of it
 // and the right end; the last columns of a table may stand out.
 func crosses(r run, box document.Box) bool {
-	return r.box.Left < box.Left && box.Left < r.box.Right || r.box.Left < centre(box) && box.Right < r.box.Right
+	return r.box.Left < box.Left-touching && box.Left < r.box.Right || r.box.Left < centre(box) && box.Right < r.box.Right
 }
 
 // beginsRow says whether a line of cells is a row by itself: it has a first

@@ -4,6 +4,7 @@ import (
 	"math"
 	"slices"
 	"strings"
+	"unicode"
 
 	"sluice/document"
 )
@@ -120,7 +121,7 @@ func splitAt(runs []run, starts []column) []run {
 	for _, r := range runs {
 		from := 0
 		for i, c := range r.chars {
-			if i > 0 && !c.isBlank() && c.box.Left > r.chars[from].box.Left+1 && startsAt(starts, c.box.Left) {
+			if i > from && !c.isBlank() && !sameWord(r.chars[i-1], c) && startsAt(starts, c.box.Left) {
 				out = append(out, r.part(from, i))
 				from = i
 			}
@@ -131,6 +132,11 @@ func splitAt(runs []run, starts []column) []run {
 		out = append(out, r)
 	}
 	return out
+}
+
+// sameWord says whether a character goes on with the word or number of the one before.
+func sameWord(before, c char) bool {
+	return unicode.IsLetter(before.rune) && unicode.IsLower(c.rune) || unicode.IsDigit(before.rune) && unicode.IsDigit(c.rune)
 }
 
 // part is a run of some of the characters of a run.
