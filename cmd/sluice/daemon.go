@@ -25,6 +25,7 @@ import (
 	"sluice/document/convert"
 	"sluice/filter"
 	"sluice/gpu"
+	"sluice/gpu/cuda"
 	"sluice/index"
 	"sluice/index/local"
 	"sluice/index/milvus"
@@ -53,11 +54,13 @@ type daemon struct {
 	store       store.Store
 	indexes     string            // directory of the collections' indexes
 	lock        io.Closer         // of the data directory, where the store has none; else nil
+	database    string            // identity of a store that other daemons use too; "": it is ours alone
 	shared      []retrieve.Option // of a store that other daemons use too
 	audit       *audit.Log        // nil: none
 	reloads     *server.Reloads
 	certificate *server.Certificate // nil: plain HTTP
 	embedder    *gpu.Scheduler
+	searcher    *cuda.Searcher // nil: no GPU
 	reranker    gpu.Reranker   // nil: none
 	classifier  gpu.Classifier // nil: none
 	milvus      []*milvus.Cluster
@@ -331,7 +334,7 @@ func (d *daemon) openIndex(c store.Collection, fresh bool) (index.Index, error) 
 	info := d.embedder.Info()
 	options := local.Options{
 		Dimensions: c.Settings.Dimensions(info.Dimensions), Model: c.Settings.Model(info.Digest), Analyzer: analyzer,
-		MergeLimit: d.merges, Log: d.log,
+		MergeLimit: d.merges, Log: d.log, Hold: d.hold(),
 	}
 	if !fresh {
 		ix, err := local.Open(dir, options)
