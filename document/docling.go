@@ -99,4 +99,5 @@ type doclingCell struct {
 	ColumnEnd int `json:"end_col_offset_idx"`
 	Text      string
 	Header    bool `json:"column_header"`
+	Ref       doclingRef // of what a rich cell consists of
 }
