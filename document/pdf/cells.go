@@ -90,7 +90,7 @@ func columnStarts(regions []region) []column {
 			narrow, wide = min(narrow, width(l)), max(wide, width(l))
 		}
 		if i-from >= leastLines && wide-narrow > otherWidth {
-			starts = append(starts, column{lines[from].Left - 0.2, lines[i-1].Left + 0.2})
+			starts = append(starts, column{lines[from].Left - bearing/2, lines[i-1].Left + bearing/2})
 		}
 		from = i
 	}
@@ -177,9 +177,9 @@ type column struct{ left, right float64 }
 
 func (c column) centre() float64 { return (c.left + c.right) / 2 }
 
-// far is how far a box is from being aligned with a column.
-func (c column) far(b document.Box) float64 {
-	return min(abs(b.Left-c.left), abs(centre(b)-c.centre()), abs(b.Right-c.right))
+// far is how far two are from being aligned.
+func (c column) far(b column) float64 {
+	return min(abs(b.left-c.left), abs(b.centre()-c.centre()), abs(b.right-c.right))
 }
 
 func median(values []float64) float64 {
@@ -217,7 +217,7 @@ func placed(row []*cell, columns []column) []int {
 				if i > 0 {
 					before = best[i][k]
 				}
-				if d := before + columns[j].far(c.box); d < best[i+1][j] {
+				if d := before + columns[j].far(column{c.box.Left, c.box.Right}); d < best[i+1][j] {
 					best[i+1][j], from[i+1][j] = d, k
 				}
 				if i == 0 {

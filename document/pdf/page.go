@@ -112,7 +112,9 @@ func overprints(before document.Box, c char) bool {
 	return abs(centre(before)-centre(c.box)) < 0.5*max(width(before), width(c.box)) || isRightToLeft(c.rune)
 }
 
-func isRightToLeft(r rune) bool { return unicode.In(r, unicode.Hebrew, unicode.Arabic, unicode.Syriac, unicode.Thaana, unicode.Nko) }
+func isRightToLeft(r rune) bool {
+	return unicode.In(r, unicode.Hebrew, unicode.Arabic, unicode.Syriac, unicode.Thaana, unicode.Nko)
+}
 
 // isGenerated says whether PDFium made a character up, as a space between words.
 func (c char) isGenerated() bool { return width(c.box) < 0.01 || height(c.box) < 0.01 }
