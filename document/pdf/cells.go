@@ -90,7 +90,7 @@ func columnStarts(regions []region) []column {
 			narrow, wide = min(narrow, width(l)), max(wide, width(l))
 		}
 		if i-from >= leastLines && wide-narrow > otherWidth {
-			starts = append(starts, column{lines[from].Left - bearing/2, lines[i-1].Left + bearing/2})
+			starts = append(starts, column{lines[from].Left - 0.2, lines[i-1].Left + 0.3})
 		}
 		from = i
 	}
