@@ -7,13 +7,6 @@ import (
 	"sluice/document"
 )
 
-// region is where a table of horizontal rules alone stands on a page.
-type region struct {
-	page  *page
-	box   document.Box
-	bands [][]run // what stands between two rules, the header first
-}
-
 // findLined finds horizontal rules, one below the other with the same ends, that
 // make a table: a header stands between the first two.
 func (p *page) findLined() []region {
@@ -35,80 +28,6 @@ func (p *page) findLined() []region {
 		}
 	}
 	return regions
-}
-
-// region takes what stands between rules off the page.
-func (p *page) region(rules []document.Box) (region, bool) {
-	box := document.Box{Left: rules[0].Left - touching, Right: rules[0].Right + touching, Top: rules[0].Top, Bottom: rules[len(rules)-1].Bottom}
-	if p.crossed(box) {
-		return region{}, false
-	}
-	r := region{page: p, box: box}
-	r.bands = make([][]run, len(rules)-1)
-	var rest []run
-	within := false // what is drawn in between, to the right, belongs to it: columns may not end where the rules do
-	for _, one := range p.runs {
-		i := slices.IndexFunc(rules[1:], func(b document.Box) bool { return middle(one.box) < b.Top })
-		level := i >= 0 && middle(one.box) > box.Top && !one.turned
-		if within = level && (holds(box, one.box) || within && one.box.Left > centre(box)); within {
-			r.bands[i], r.box = append(r.bands[i], one), union(r.box, one.box)
-		} else {
-			rest = append(rest, one)
-		}
-	}
-	if len(slices.Concat(r.bands...)) == 0 {
-		return region{}, false
-	}
-	p.runs = rest
-	return r, true
-}
-
-// makeLined makes tables of regions. Those with the same header and the same ends,
-// one after the other, as of a table over pages, have the same columns.
-func makeLined(regions []region) {
-	for from, i := 0, 1; i <= len(regions); i++ {
-		if i < len(regions) && regions[i].goesOn(regions[i-1]) {
-			continue
-		}
-		tablesOfRegions(regions[from:i])
-		from = i
-	}
-}
-
-// goesOn says whether a region repeats the header of the page before at the same place.
-func (r region) goesOn(before region) bool {
-	return r.page.number == before.page.number+1 && slices.EqualFunc(r.bands[0], before.bands[0], func(a, b run) bool {
-		return a.text == b.text && abs(a.box.Left-b.box.Left) < 1 && abs(a.box.Right-b.box.Right) < 1
-	})
-}
-
-func tablesOfRegions(regions []region) {
-	starts := columnStarts(regions)
-	rows := make([][][]*cell, len(regions))
-	for i, r := range regions {
-		rows[i] = r.rows(starts)
-	}
-	columns := columnsOfRows(slices.Concat(rows...))
-	for i, r := range regions {
-		t := &table{box: r.box, page: r.page.number, header: 1, bold: true, columns: columns}
-		for _, row := range rows[i] {
-			t.addCells(row)
-		}
-		r.page.tables = append(r.page.tables, t)
-	}
-}
-
-// rows are the rows of a region; its header is one.
-func (r region) rows(starts []column) [][]*cell {
-	var rows [][]*cell
-	for i, band := range r.bands {
-		drawn := drawnRows(band, starts)
-		if i == 0 && len(drawn) > 0 {
-			drawn = [][]*cell{slices.Concat(drawn...)}
-		}
-		rows = append(rows, drawn...)
-	}
-	return rows
 }
 
 // stacks groups horizontal rules with the same ends, from the top, each height once.
@@ -185,15 +104,6 @@ func asRows(items []item) [][]item {
 	return rowsOf(items, func(i item) document.Box { return i.box })
 }
 
-// addCells adds a row.
-func (t *table) addCells(row []*cell) {
-	texts := make([]string, len(t.columns))
-	for i, at := range placed(row, t.columns) {
-		texts[at] = joinLines([]string{texts[at], row[i].text()})
-	}
-	t.rows = append(t.rows, texts)
-}
-
 // crossed says whether text stands across an end of a box: the rules there only
 // part what is above from what is below.
 func (p *page) crossed(box document.Box) bool {
@@ -206,31 +116,4 @@ func (p *page) crossed(box document.Box) bool {
 // and the right end; the last columns of a table may stand out.
 func crosses(r run, box document.Box) bool {
 	return r.box.Left < box.Left-touching && box.Left < r.box.Right || r.box.Left < centre(box) && box.Right < r.box.Right
-}
-
-// beginsRow says whether a line of cells is a row by itself: it has a first
-// cell, or more than half of the others. Fewer go on with the row above.
-func beginsRow(row []item, columns []document.Box) bool {
-	filled := map[int]bool{}
-	for _, i := range row {
-		filled[columnOf(columns, i.box)] = true
-	}
-	return filled[0] || 2*len(filled) > len(columns)-1
-}
-
-func columnOf(columns []document.Box, b document.Box) int {
-	return slices.IndexFunc(columns, func(c document.Box) bool { return c.Left <= b.Left && b.Right <= c.Right })
-}
-
-// addRow adds a line of cells, as a row or to the last one.
-func (t *table) addRow(row []item, columns []document.Box, begins bool) {
-	if begins || len(t.rows) == 0 {
-		t.rows = append(t.rows, make([]string, len(columns)))
-	}
-	slices.SortStableFunc(row, func(a, b item) int { return compare(a.box.Left, b.box.Left) })
-	cells := t.rows[len(t.rows)-1]
-	for _, i := range row {
-		at := columnOf(columns, i.box)
-		cells[at] = joinLines([]string{cells[at], i.line.text})
-	}
 }

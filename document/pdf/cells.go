@@ -41,7 +41,7 @@ func (c *cell) takes(r run, starts []column) bool {
 		return gap > -0.3*size && gap < 0.6*size && !startsAt(starts, r.box.Left)
 	}
 	down := middle(r.box) - middle(c.last)
-	return 0 < down && down < 1.8*size && (abs(r.box.Left-c.box.Left) < sameEdge || abs(centre(r.box)-centre(c.box)) < sameEdge || abs(r.box.Right-c.box.Right) < sameEdge)
+	return 0 < down && down < 1.8*size && column{c.box.Left, c.box.Right}.far(column{r.box.Left, r.box.Right}) < sameEdge
 }
 
 const sameEdge = 3.0 // points between the ends of lines that are aligned, as far as marks hang out
@@ -68,11 +68,16 @@ func drawnRows(runs []run, starts []column) [][]*cell {
 	return rows
 }
 
-// columnStarts are the places where lines of cells begin, by the left ends of
-// their letters: several, of different widths, so that no middle or right end is
-// what they have in common.
+const (
+	startLines   = 3   // that begin at the same place, where a column does
+	startWidths  = 2.0 // between the widths of two of them: no middle or right end is what they have in common
+	bearing      = 0.6 // between the left ends of letters that begin at the same place
+	leastBearing = 0.2 // of a letter that stands out to the left of the others; to the right 1.5 times
+)
+
+// columnStarts are the places where lines of cells begin, from the left, by the
+// left ends of their letters.
 func columnStarts(regions []region) []column {
-	const leastLines, otherWidth, bearing = 3, 2.0, 0.6
 	var lines []document.Box
 	for _, r := range regions {
 		for _, c := range slices.Concat(r.rows(nil)...) {
@@ -85,20 +90,21 @@ func columnStarts(regions []region) []column {
 		if i < len(lines) && lines[i].Left-lines[i-1].Left < bearing {
 			continue
 		}
-		narrow, wide := math.Inf(1), 0.0
-		for _, l := range lines[from:i] {
-			narrow, wide = min(narrow, width(l)), max(wide, width(l))
-		}
-		if i-from >= leastLines && wide-narrow > otherWidth {
-			starts = append(starts, column{lines[from].Left - 0.2, lines[i-1].Left + 0.3})
+		if i-from >= startLines && widthsDiffer(lines[from:i]) {
+			starts = append(starts, column{lines[from].Left - leastBearing, lines[i-1].Left + 1.5*leastBearing})
 		}
 		from = i
 	}
 	return starts
 }
 
+func widthsDiffer(lines []document.Box) bool {
+	return slices.ContainsFunc(lines, func(l document.Box) bool { return abs(width(l)-width(lines[0])) > startWidths })
+}
+
 func startsAt(starts []column, x float64) bool {
-	return slices.ContainsFunc(starts, func(s column) bool { return s.left <= x && x <= s.right })
+	i, found := slices.BinarySearchFunc(starts, x, func(s column, x float64) int { return compare(s.left, x) })
+	return found || i > 0 && x <= starts[i-1].right
 }
 
 // lines are where the lines of a cell stand.
@@ -187,54 +193,34 @@ func median(values []float64) float64 {
 	return values[len(values)/2]
 }
 
-// placed finds the columns of the cells of a row, from left to right: each its
-// own where there are enough, at the least distance together.
+// placed finds the columns of the cells of a row, from left to right at the least
+// distance together: each its own, where there are enough.
 func placed(row []*cell, columns []column) []int {
-	places := make([]int, len(row))
-	if len(row) == len(columns) {
-		for i := range places {
-			places[i] = i
-		}
-		return places
-	}
 	step := 1
 	if len(row) > len(columns) {
 		step = 0
 	}
-	best := make([][]float64, len(row)+1)
-	from := make([][]int, len(row)+1)
-	for i := range best {
-		best[i], from[i] = make([]float64, len(columns)), make([]int, len(columns))
-	}
+	least := make([]float64, len(columns)+1) // of the cells so far, in the first j columns
+	here := make([][]bool, len(row))         // whether the last of them is in the last of these
 	for i, c := range row {
-		for j := range columns {
-			best[i+1][j] = math.Inf(1)
-			for k := -1; k <= j-step; k++ {
-				if k < 0 && i > 0 {
-					continue
-				}
-				before := 0.0
-				if i > 0 {
-					before = best[i][k]
-				}
-				if d := before + columns[j].far(column{c.box.Left, c.box.Right}); d < best[i+1][j] {
-					best[i+1][j], from[i+1][j] = d, k
-				}
-				if i == 0 {
-					break
-				}
+		next := make([]float64, len(columns)+1)
+		next[0], here[i] = math.Inf(1), make([]bool, len(columns)+1)
+		for j := 1; j <= len(columns); j++ {
+			next[j] = next[j-1]
+			if d := least[j-step] + columns[j-1].far(column{c.box.Left, c.box.Right}); d < next[j] {
+				next[j], here[i][j] = d, true
 			}
 		}
+		least = next
 	}
-	at := 0
-	for j := range columns {
-		if best[len(row)][j] < best[len(row)][at] {
-			at = j
+	places := make([]int, len(row))
+	j := len(columns)
+	for i := len(row) - 1; i >= 0; i-- {
+		for !here[i][j] {
+			j--
 		}
-	}
-	for i := len(row); i > 0; i-- {
-		places[i-1] = at
-		at = from[i][at]
+		places[i] = j - 1
+		j -= step
 	}
 	return places
 }
