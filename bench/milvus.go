@@ -14,6 +14,7 @@ import (
 
 	"github.com/milvus-io/milvus-sdk-go/v2/client"
 	"github.com/milvus-io/milvus-sdk-go/v2/entity"
+	"golang.org/x/sync/errgroup"
 
 	"sluice/bench/figures"
 	"sluice/filter"
@@ -45,7 +46,9 @@ const (
 // the classes, bare with the same filter and k and nothing else; selp.overhead_p50_ms
 // their difference, and selp.recall@10 and bare.selp.recall@10; leaks, hits that are not allowed; ids.qps and class.qps of
 // bare calls for the same 10,000 documents by a list and by their classes, and
-// ratio.class_to_id_list_qps; load.rows_per_s of filling the index, lexical leg
+// ratio.class_to_id_list_qps; nq1.qps of bare calls of eight callers at once and
+// nq8.qps of calls of two that ask eight queries each, with the same filter, and
+// ratio.nq8_to_nq1_qps; load.rows_per_s of filling the index, lexical leg
 // included, bare.load.rows_per_s of bare inserts of the same columns into a
 // collection like it, batch by batch in turns, and ratio.bulk_load.
 func Milvus(ctx context.Context, o MilvusOptions) (file figures.File, err error) {
@@ -60,7 +63,9 @@ func Milvus(ctx context.Context, o MilvusOptions) (file figures.File, err error)
 			return file, err
 		}
 	}
-	err = b.lists(ctx)
+	if err = b.lists(ctx); err == nil {
+		err = b.batched(ctx)
+	}
 	for _, name := range slices.Sorted(maps.Keys(b.Figures)) {
 		fmt.Fprintf(o.Log, "%-32s %.4g\n", name, b.Figures[name])
 	}
@@ -263,13 +268,8 @@ func middle(values []float64) float64 {
 
 // search makes a bare call; it takes so many milliseconds.
 func (b *milvusBench) search(ctx context.Context, expression string, query []float32) (rows []int, ms float64, err error) {
-	params, err := entity.NewIndexHNSWSearchParam(64)
-	if err != nil {
-		return nil, 0, err
-	}
 	began := time.Now()
-	results, err := b.bare.Search(ctx, b.collection(b.options), nil, expression, nil, []entity.Vector{entity.FloatVector(query)}, "vector", entity.IP,
-		neighbours, params, client.WithSearchQueryConsistencyLevel(entity.ClSession))
+	results, err := b.call(ctx, expression, entity.FloatVector(query))
 	ms = time.Since(began).Seconds() * 1e3
 	if err != nil || len(results) != 1 {
 		return nil, ms, err
@@ -282,6 +282,64 @@ func (b *milvusBench) search(ctx context.Context, expression string, query []flo
 		rows = append(rows, int(id))
 	}
 	return rows, ms, nil
+}
+
+func (b *milvusBench) call(ctx context.Context, expression string, queries ...entity.Vector) ([]client.SearchResult, error) {
+	params, err := entity.NewIndexHNSWSearchParam(64)
+	if err != nil {
+		return nil, err
+	}
+	return b.bare.Search(ctx, b.collection(b.options), nil, expression, nil, queries, "vector", entity.IP,
+		neighbours, params, client.WithSearchQueryConsistencyLevel(entity.ClSession))
+}
+
+const (
+	nqBatch = 8
+	nqTurns = 4 // of each way
+)
+
+// batched compares callers that ask one query each with fewer that ask several.
+func (b *milvusBench) batched(ctx context.Context) error {
+	var classes []string
+	for class := range milvusClasses / 10 {
+		classes = append(classes, strconv.Itoa(class))
+	}
+	expression := "class in [" + strings.Join(classes, ",") + "]"
+	took := map[int]time.Duration{}
+	for range nqTurns {
+		for nq, callers := range map[int]int{1: nqBatch, nqBatch: 2} {
+			began := time.Now()
+			if err := b.ask(ctx, expression, nq, callers); err != nil {
+				return err
+			}
+			took[nq] += time.Since(began)
+		}
+	}
+	asked := float64(nqTurns * b.Queries / (2 * nqBatch) * (2 * nqBatch))
+	b.Figures["nq1.qps"], b.Figures["nq8.qps"] = asked/took[1].Seconds(), asked/took[nqBatch].Seconds()
+	b.Figures["ratio.nq8_to_nq1_qps"] = took[1].Seconds() / took[nqBatch].Seconds()
+	return nil
+}
+
+// ask shares the queries out among callers, each of which asks nq in a call.
+func (b *milvusBench) ask(ctx context.Context, expression string, nq, callers int) error {
+	group, ctx := errgroup.WithContext(ctx)
+	each := b.Queries / (2 * nqBatch) * (2 * nqBatch) / callers
+	for caller := range callers {
+		group.Go(func() error {
+			for i := 0; i < each; i += nq {
+				var queries []entity.Vector
+				for j := range nq {
+					queries = append(queries, entity.FloatVector(b.vectors.query(caller*each+i+j)))
+				}
+				if _, err := b.call(ctx, expression, queries...); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+	}
+	return group.Wait()
 }
 
 // lists compares the classes of half the documents, up to 10,000, with a list of them.
