@@ -161,6 +161,13 @@ func (s *Serving) openCollection(ctx context.Context, c store.Collection, epoch 
 	if err != nil {
 		return err
 	}
+	now, err := s.store.Collection(ctx, c.Tenant, c.Name)
+	if err != nil {
+		return err
+	}
+	if !live(now, c.Serving().ID) { // dropped while others were opened: the view lacks documents
+		return s.openCollection(ctx, now, epoch)
+	}
 	opened := &collection{Collection: c, indexes: map[uint32]index.Index{}}
 	if err := s.openGenerations(ctx, opened, c.Live(), epoch); err != nil {
 		return err

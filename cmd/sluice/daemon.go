@@ -25,6 +25,7 @@ import (
 	"sluice/document/convert"
 	"sluice/filter"
 	"sluice/gpu"
+	"sluice/gpu/cuda"
 	"sluice/index"
 	"sluice/index/local"
 	"sluice/index/milvus"
@@ -59,6 +60,7 @@ type daemon struct {
 	reloads     *server.Reloads
 	certificate *server.Certificate // nil: plain HTTP
 	embedder    *gpu.Scheduler
+	searcher    *cuda.Searcher // nil: no GPU
 	reranker    gpu.Reranker   // nil: none
 	classifier  gpu.Classifier // nil: none
 	milvus      []*milvus.Cluster
@@ -332,7 +334,7 @@ func (d *daemon) openIndex(c store.Collection, fresh bool) (index.Index, error) 
 	info := d.embedder.Info()
 	options := local.Options{
 		Dimensions: c.Settings.Dimensions(info.Dimensions), Model: c.Settings.Model(info.Digest), Analyzer: analyzer,
-		MergeLimit: d.merges, Log: d.log,
+		MergeLimit: d.merges, Log: d.log, Hold: d.hold(),
 	}
 	if !fresh {
 		ix, err := local.Open(dir, options)

@@ -163,6 +163,7 @@ func refused(err error) bool {
 // A revocation through one daemon holds on all of them, also on the one whose
 // feed has stopped: it answers nothing until it follows again.
 func TestDaemonsObeyRevocations(t *testing.T) {
+	t.Parallel()
 	f := newDeafFleet(t)
 	f.fill()
 	f.obeysRevocation()
@@ -221,6 +222,7 @@ func (f *fleet) obeysRevocation() {
 // A daemon whose database is silent or gone answers 503 and recovers without a
 // restart; the others do not notice.
 func TestDaemonWithoutDatabase(t *testing.T) {
+	t.Parallel()
 	var proxy *postgrestest.Proxy
 	f := newFleet(t, func(url string) [3]string {
 		proxy = postgrestest.NewProxy(t, url)
@@ -254,6 +256,7 @@ func TestDaemonWithoutDatabase(t *testing.T) {
 // Killing a daemon fails its own requests and nobody else's, and leaves every
 // document whole: as acknowledged, or as it was before the write under way.
 func TestDaemonKilled(t *testing.T) {
+	t.Parallel()
 	f := newFleet(t, func(url string) [3]string { return [3]string{url, url, url} })
 	f.fill()
 	f.survivesAKill(entries)

@@ -10,6 +10,7 @@ import (
 	"sluice/gpu/cpu"
 	"sluice/gpu/cuda"
 	"sluice/gpu/graph"
+	"sluice/index/local"
 )
 
 // openScheduler starts the models on the device of the configuration. Where that
@@ -23,7 +24,9 @@ func (d *daemon) openScheduler(ctx context.Context, o gpu.Options, dirs []string
 		path, ordinals, err := gpus(ctx, list)
 		if err == nil {
 			d.config.Device = fmt.Sprint("cuda ", ordinals)
-			return cuda.Open(ctx, path, ordinals, d.log, o, dirs...)
+			s, searcher, err := cuda.Open(ctx, path, ordinals, d.log, o, dirs...)
+			d.searcher = searcher
+			return s, err
 		}
 		if kind != "auto" {
 			return nil, err
@@ -32,6 +35,14 @@ func (d *daemon) openScheduler(ctx context.Context, o gpu.Options, dirs []string
 		d.config.Device = "cpu"
 	}
 	return cpu.Open(cpu.Precision(d.config.Precision), o, dirs...)
+}
+
+// hold has GPUs search large parts of indexes; nil where there are none.
+func (d *daemon) hold() func(vectors []float32, dims int) local.Held {
+	if d.searcher == nil {
+		return nil
+	}
+	return func(vectors []float32, dims int) local.Held { return d.searcher.Hold(vectors, dims) }
 }
 
 // gpus are the devices of a list, all that can be used where it is empty, and

@@ -174,7 +174,7 @@ func TestSchedulerSurvivesItsWorker(t *testing.T) {
 			well <- struct{}{}
 		}
 	}}}
-	s, err := Open(t.Context(), built, []int{0}, quiet, options, filepath.Join(golden.Dir, "bert_e2e_wordpiece_cased"))
+	s, _, err := Open(t.Context(), built, []int{0}, quiet, options, filepath.Join(golden.Dir, "bert_e2e_wordpiece_cased"))
 	require.NoError(t, err)
 	defer func() { require.NoError(t, s.Close(context.Background())) }()
 	started = true

@@ -74,6 +74,9 @@ func fakeReply(told string, f wire.Frame) ([]byte, error) {
 		}
 		return wire.AppendJSON(nil, wire.KindLoaded, f.ID, wire.Loaded{})
 	}
+	if f.Kind == wire.KindHold || f.Kind == wire.KindDrop {
+		return fakeHold(told, f)
+	}
 	switch told {
 	case "dies":
 		return nil, fmt.Errorf("out of ideas")
@@ -88,7 +91,39 @@ func fakeReply(told string, f wire.Frame) ([]byte, error) {
 		reply[len(reply)-1] ^= 1
 		return reply, err
 	}
+	if f.Kind == wire.KindSearch {
+		return fakeFound(told, f)
+	}
 	return fakeAnswer(told, f)
+}
+
+func fakeHold(told string, f wire.Frame) ([]byte, error) {
+	switch {
+	case f.Kind == wire.KindDrop:
+		return nil, nil
+	case told == "has no room":
+		return wire.AppendFailure(nil, f.ID, wire.Failure{Code: wire.CodeMemory, Text: "memory does not suffice"})
+	}
+	return wire.AppendJSON(nil, wire.KindLoaded, f.ID, wire.Loaded{})
+}
+
+// fakeFound finds for every query its number in the search, times 1000 and on.
+func fakeFound(told string, f wire.Frame) ([]byte, error) {
+	var s wire.Search
+	if err := s.Decode(f.Payload); err != nil {
+		return nil, err
+	}
+	found := wire.Found{Rows: make([]int32, s.K*len(s.Bitmaps)), Products: make([]float32, s.K*len(s.Bitmaps))}
+	for i := range found.Rows {
+		found.Rows[i] = int32(s.Queries[2*s.Width*(i/s.K)+1])*1000 + int32(i%s.K)
+		if i%s.K == 100 {
+			found.Rows[i] = -1
+		}
+	}
+	if told == "finds too little" {
+		found = wire.Found{}
+	}
+	return wire.AppendFound(nil, f.ID, found)
 }
 
 func fakeAnswer(told string, f wire.Frame) ([]byte, error) {

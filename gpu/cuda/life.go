@@ -35,10 +35,11 @@ type life struct {
 	over    error  // why it is, or is about to be; nil: it is not
 }
 
-// call is a request that waits for its answer.
+// call is a request that waits for its answer, and where that goes.
 type call struct {
-	out  gpu.Output
-	done chan error // takes one
+	out   gpu.Output
+	found wire.Found
+	done  chan error // takes one
 }
 
 // begin starts a process for a device and waits until it has said hello.
@@ -128,6 +129,10 @@ func (l *life) answer(f wire.Frame) error {
 		err := wire.DecodeAnswer(f.Payload, c.out)
 		c.done <- err
 		return err
+	case wire.KindFound:
+		err := c.found.Decode(f.Payload)
+		c.done <- err
+		return err
 	case wire.KindFailure:
 		failure, err := wire.DecodeFailure(f.Payload)
 		c.done <- errors.Join(err, failureError(failure))
@@ -173,9 +178,9 @@ func (l *life) reason() error {
 }
 
 // do sends a request and waits for its answer.
-func (l *life) do(ctx context.Context, out gpu.Output, frame func(dst []byte, id uint32) ([]byte, error)) error {
-	c := &call{out, make(chan error, 1)}
-	id, err := l.register(c)
+func (l *life) do(ctx context.Context, c call, frame func(dst []byte, id uint32) ([]byte, error)) error {
+	c.done = make(chan error, 1)
+	id, err := l.register(&c)
 	if err != nil {
 		return err
 	}

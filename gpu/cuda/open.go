@@ -88,18 +88,20 @@ const (
 )
 
 // Open is gpu.Open on the devices of those numbers, each with a worker of the
-// program at path. ctx bounds the start.
-func Open(ctx context.Context, path string, ordinals []int, log *slog.Logger, o gpu.Options, dirs ...string) (*gpu.Scheduler, error) {
+// program at path, and what searches on them until the Scheduler is closed. ctx
+// bounds the start.
+func Open(ctx context.Context, path string, ordinals []int, log *slog.Logger, o gpu.Options, dirs ...string) (*gpu.Scheduler, *Searcher, error) {
 	o.BatchTokens, o.QueueTokens, o.BatchTime = cmp.Or(o.BatchTokens, batchTokens), cmp.Or(o.QueueTokens, queueTokens), cmp.Or(o.BatchTime, batchTime)
 	workers, err := startAll(ctx, path, ordinals, log)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	s, err := gpu.Open(func(m *model.Model, _ *tokenizer.Tokenizer) ([]gpu.Device, error) { return load(ctx, workers, m) }, o, dirs...)
 	if err != nil {
 		endAll(workers)
+		return nil, nil, err
 	}
-	return s, err
+	return s, &Searcher{workers: workers}, nil
 }
 
 func startAll(ctx context.Context, path string, ordinals []int, log *slog.Logger) (workers []*worker, err error) {

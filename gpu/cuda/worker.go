@@ -25,7 +25,9 @@ type worker struct {
 
 	mu      sync.Mutex
 	models  []wire.Load
-	life    *life // the last one
+	life    *life         // the last one
+	renewed chan struct{} // closed when there is another
+	numbers uint32        // of memory, the last one given
 	holders int
 	strikes int // batches without a number in them, one after the other
 }
@@ -46,7 +48,9 @@ var (
 
 // startWorker returns when the worker is there.
 func startWorker(ctx context.Context, path string, ordinal int, log *slog.Logger) (*worker, error) {
-	w := &worker{path: path, ordinal: ordinal, log: log.With("device", ordinal), ended: make(chan struct{})}
+	w := &worker{
+		path: path, ordinal: ordinal, log: log.With("device", ordinal), ended: make(chan struct{}), renewed: make(chan struct{}),
+	}
 	w.closing, w.close = context.WithCancel(context.Background())
 	l, err := w.start(ctx)
 	if err != nil {
@@ -83,7 +87,7 @@ func (w *worker) start(ctx context.Context) (*life, error) {
 func (l *life) load(ctx context.Context, m wire.Load) error {
 	ctx, cancel := context.WithTimeout(ctx, loadTime)
 	defer cancel()
-	return l.do(ctx, gpu.Output{}, func(dst []byte, id uint32) ([]byte, error) { return wire.AppendJSON(dst, wire.KindLoad, id, m) })
+	return l.do(ctx, call{}, func(dst []byte, id uint32) ([]byte, error) { return wire.AppendJSON(dst, wire.KindLoad, id, m) })
 }
 
 // supervise starts lives one after the other until the worker is closed.
@@ -120,13 +124,34 @@ func (w *worker) restart(pause time.Duration) (*life, time.Duration) {
 		pause = min(2*pause, lastPause)
 		l, err := w.start(w.closing)
 		if err == nil {
-			w.mu.Lock()
-			w.life, w.strikes = l, 0
-			w.mu.Unlock()
+			w.renew(l)
 			return l, pause
 		}
 		w.log.Error("GPU worker does not start", "why", err)
 	}
+}
+
+func (w *worker) renew(l *life) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.life, w.strikes = l, 0
+	close(w.renewed)
+	w.renewed = make(chan struct{})
+}
+
+// present is the life, and what is closed when there is another.
+func (w *worker) present() (l *life, renewed <-chan struct{}) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.life, w.renewed
+}
+
+// number is one for memory that no other has.
+func (w *worker) number() uint32 {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.numbers++
+	return w.numbers
 }
 
 // load adds a model to this life and all that follow, and returns its number.
@@ -144,7 +169,7 @@ func (w *worker) run(ctx context.Context, number int, batch *gpu.Batch, out gpu.
 	l := w.life
 	w.mu.Unlock()
 	want := wire.Wanted(out)
-	err := l.do(ctx, out, func(dst []byte, id uint32) ([]byte, error) { return wire.AppendRun(dst, id, number, want, batch) })
+	err := l.do(ctx, call{out: out}, func(dst []byte, id uint32) ([]byte, error) { return wire.AppendRun(dst, id, number, want, batch) })
 	if err != nil {
 		return fmt.Errorf("GPU %d: %w", w.ordinal, err)
 	}

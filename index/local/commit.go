@@ -82,6 +82,7 @@ func (ix *Index) writeSegment(ctx context.Context, id uint64, parts []part, list
 		seg.release()
 		return nil, err
 	}
+	seg.hold(ix.options)
 	return seg, nil
 }
 

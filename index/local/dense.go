@@ -2,6 +2,7 @@ package local
 
 import (
 	"context"
+	"log/slog"
 	"slices"
 
 	"sluice/filter"
@@ -14,6 +15,7 @@ import (
 // found, so it never depends on other rows.
 type denseSearch struct {
 	space    *ivf.Space
+	log      *slog.Logger
 	state    *snapshot
 	allowed  filter.Set
 	query    []float32
@@ -30,7 +32,12 @@ func (s *denseSearch) run(ctx context.Context, k int) ([]index.Hit, error) {
 	}
 	s.best = topK{k: k, list: s.contenders[:0]}
 	for _, part := range s.state.largest {
-		if err := s.score(ctx, part, s.candidates(s.state.parts[part])); err != nil {
+		p := s.state.parts[part]
+		a := p.seg.admitted(s.allowed)
+		if s.searchHeld(ctx, part, a) {
+			continue
+		}
+		if err := s.score(ctx, part, s.candidates(p, a)); err != nil {
 			return nil, err
 		}
 	}
@@ -43,8 +50,7 @@ func (s *denseSearch) run(ctx context.Context, k int) ([]index.Hit, error) {
 const fewRows = 64
 
 // candidates returns live slots, among them all that may be among the best.
-func (s *denseSearch) candidates(p part) []uint32 {
-	a := p.seg.admitted(s.allowed)
+func (s *denseSearch) candidates(p part, a admitted) []uint32 {
 	if p.seg.codes == nil || a.Len() <= fewRows {
 		var slots []uint32
 		slots, s.live = a.Live(p.live, s.live)
@@ -62,20 +68,29 @@ const scanStep = 1024
 
 // score scores slots of a part in float32.
 func (s *denseSearch) score(ctx context.Context, part int, slots []uint32) error {
-	seg, before := s.state.parts[part].seg, s.state.before[part]
 	for some := range slices.Chunk(slots, scanStep) {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		s.scores = slices.Grow(s.scores[:0], len(some))[:len(some)]
-		s.space.DotRows(s.query, seg.vectors, some, s.scores)
-		floor := s.best.floor()
-		for i, score := range s.scores {
-			if score >= floor {
-				s.best.add(contender{keyOf(score, seg.row(some[i])), before + some[i]})
-			}
-		}
-		s.best.settle()
+		s.dot(s.state.parts[part].seg, some)
+		s.add(part, some)
 	}
 	return ctx.Err()
+}
+
+// dot sets s.scores to the products of the query with slots of a segment.
+func (s *denseSearch) dot(seg *segment, slots []uint32) {
+	s.scores = slices.Grow(s.scores[:0], len(slots))[:len(slots)]
+	s.space.DotRows(s.query, seg.vectors, slots, s.scores)
+}
+
+// add lets the slots of s.scores contend.
+func (s *denseSearch) add(part int, slots []uint32) {
+	seg, before, floor := s.state.parts[part].seg, s.state.before[part], s.best.floor()
+	for i, score := range s.scores {
+		if score >= floor {
+			s.best.add(contender{keyOf(score, seg.row(slots[i])), before + slots[i]})
+		}
+	}
+	s.best.settle()
 }

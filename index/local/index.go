@@ -230,7 +230,7 @@ func (ix *Index) Snapshot() (*Reader, error) {
 		return nil, index.ErrClosed
 	}
 	ix.current.acquire()
-	return &Reader{state: ix.current, dims: ix.options.Dimensions, space: ix.space, analyzer: ix.options.Analyzer, memory: &ix.memory}, nil
+	return &Reader{state: ix.current, dims: ix.options.Dimensions, space: ix.space, log: ix.options.Log, analyzer: ix.options.Analyzer, memory: &ix.memory}, nil
 }
 
 // publish makes parts the present state. The caller holds the lock.

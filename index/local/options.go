@@ -25,7 +25,11 @@ type Options struct {
 	FreshBytes int           // the same in bytes; 0: 32 MiB
 	MergeLimit *rate.Limiter // of bytes that merges in the background write, shared with other indexes; nil: none
 	FS         vfs.FS        // nil: the operating system's
-	Log        *slog.Logger  // background work that failed and is tried again; nil: slog.Default()
+	// Hold has a copy made of the vectors of a sealed segment, rows of dims numbers,
+	// that is searched in its stead; nil: none.
+	Hold     func(vectors []float32, dims int) Held
+	HoldRows int          // segments of fewer rows get none; 0: 65,536
+	Log      *slog.Logger // background work that failed and is tried again; nil: slog.Default()
 
 	manualMerge bool // tests call merge themselves
 	codedRows   int  // tests want codes of fewer rows; 0: defaultCodedRows
@@ -36,6 +40,7 @@ const (
 	maxDimensions     = 1 << 16
 	defaultFreshRows  = 8192
 	defaultFreshBytes = 32 << 20
+	defaultHoldRows   = 1 << 16 // to be measured on a GPU
 )
 
 // withDefaults fills in and validates.
@@ -47,13 +52,16 @@ func (o Options) withDefaults() (Options, error) {
 		o.FreshBytes = defaultFreshBytes
 	}
 	if o.Dimensions == 0 {
-		o.codedRows, o.listedRows = math.MaxInt, math.MaxInt
+		o.codedRows, o.listedRows, o.Hold = math.MaxInt, math.MaxInt, nil
 	}
 	if o.codedRows == 0 {
 		o.codedRows = defaultCodedRows
 	}
 	if o.listedRows == 0 {
 		o.listedRows = defaultListedRows
+	}
+	if o.HoldRows == 0 {
+		o.HoldRows = defaultHoldRows
 	}
 	if o.FS == nil {
 		o.FS = vfs.Default

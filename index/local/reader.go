@@ -2,6 +2,7 @@ package local
 
 import (
 	"context"
+	"log/slog"
 	"sync"
 	"sync/atomic"
 
@@ -16,6 +17,7 @@ type Reader struct {
 	state    *snapshot
 	dims     int
 	space    *ivf.Space
+	log      *slog.Logger
 	analyzer text.Analyzer
 	memory   *sync.Pool // of *scratch
 	closed   atomic.Bool
@@ -58,6 +60,6 @@ func (r *Reader) Dense(ctx context.Context, allowed filter.Set, vector []float32
 		return nil, err
 	}
 	defer r.end(memory)
-	search := denseSearch{space: r.space, state: r.state, allowed: allowed, query: vector, denseMemory: &memory.dense}
+	search := denseSearch{space: r.space, log: r.log, state: r.state, allowed: allowed, query: vector, denseMemory: &memory.dense}
 	return search.run(ctx, k)
 }

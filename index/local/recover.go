@@ -75,6 +75,7 @@ func openPart(dir string, options Options, space *ivf.Space, entry segmentEntry)
 		seg.release()
 		return part{}, err
 	}
+	seg.hold(options)
 	p := part{seg: seg}
 	if entry.deleted != nil {
 		p = p.without(entry.deleted.ToArray())

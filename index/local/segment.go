@@ -58,7 +58,11 @@ type segment struct {
 	lengths []uint32 // by slot: terms, by field weight
 	table   termTable
 	codes   *codes // nil: none
-	sets    *lru.Cache[filter.Set, admitted]
+	held    Held   // nil: none
+
+	distrusted atomic.Bool // held gave a wrong answer
+
+	sets *lru.Cache[filter.Set, admitted]
 }
 
 // openSegment reads a segment's tables and verifies all checksums but those
@@ -265,6 +269,9 @@ func (s *segment) acquire() { s.refs.Add(1) }
 func (s *segment) release() {
 	if s.refs.Add(-1) > 0 {
 		return
+	}
+	if s.held != nil {
+		s.held.Close()
 	}
 	if s.unmap != nil {
 		s.unmap()

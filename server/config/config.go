@@ -139,7 +139,7 @@ type Audit struct {
 	FileBytes      Size          `yaml:"file_bytes" doc:"A larger file is rotated away."`
 	Files          int           `yaml:"files" doc:"Rotated files that are kept; 0 keeps all."`
 	Sync           time.Duration `yaml:"sync" doc:"How long a record may be on its way to the disk, and so be lost with the power. 0s: the record of an administrative action is on disk before the action begins, which costs it a write to disk more."`
-	Administration string        `yaml:"administration" doc:"What happens to writes and administrative actions whose record cannot be written: refuse (503), or continue (counted by sluice_audit_unwritten_total). Looking through the eyes of others is refused in any case."`
+	Administration string        `yaml:"administration" doc:"What happens to writes and administrative actions whose record cannot be written: refuse (503), or continue (counted by sluice_audit_unwritten_total). Impersonation is refused in any case."`
 	Searches       string        `yaml:"searches" doc:"The same for searches; refuse makes every search wait for its record. off: searches are not recorded."`
 }
 
@@ -162,7 +162,7 @@ type Principal struct {
 	Subject    string         `yaml:"subject" doc:"Its subject; a document's reader user:SUBJECT is this." example:"alice"`
 	Groups     []string       `yaml:"groups" doc:"Its groups; a document's reader group:NAME is one of these." example:"[engineering]"`
 	Attributes map[string]any `yaml:"attributes" doc:"What policies see: strings, booleans, integers, lists of strings." example:"{region: EU, clearance: internal}"`
-	Roles      []string       `yaml:"roles" doc:"read: search, list, get, embed. write: read, and ingest, delete, change access. admin: write, and create collections, read /metrics. No role widens what may be read; an administrator can look through the eyes of others of the tenant, which the audit log keeps." example:"[read]"`
+	Roles      []string       `yaml:"roles" doc:"read: search, list, get, embed. write: read, and ingest, delete, change access. admin: write, and create collections, read /metrics. No role widens what may be read; an administrator can impersonate others of the tenant, which the audit log keeps." example:"[read]"`
 }
 
 // Default returns the configuration before any file, variable or flag.

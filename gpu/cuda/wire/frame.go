@@ -11,7 +11,8 @@
 //	20     payload
 //
 // Hello, Load and Loaded are JSON, as they come once; Run, Answer and Failure
-// are laid out in run.go and answer.go.
+// are laid out in run.go and answer.go, Hold, Drop, Search and Found in
+// memory.go and search.go.
 package wire
 
 import (
@@ -25,7 +26,7 @@ import (
 
 // Version is of the protocol: a daemon and a worker of different ones refuse
 // each other.
-const Version = 1
+const Version = 2
 
 // MaxPayload bounds a frame.
 const MaxPayload = 1 << 28
@@ -44,8 +45,9 @@ var ErrFrame = errors.New("invalid frame")
 // Kind is of a message.
 type Kind uint16
 
-// The worker sends Hello first, unasked. It answers a Load by Loaded, a Run by
-// an Answer, and either by a Failure.
+// The worker sends Hello first, unasked. It answers a Load or a Hold by Loaded,
+// a Run by an Answer, a Search by Found, and each of these by a Failure; a Drop
+// has no answer.
 const (
 	KindHello Kind = iota + 1
 	KindLoad
@@ -53,6 +55,10 @@ const (
 	KindRun
 	KindAnswer
 	KindFailure
+	KindHold
+	KindDrop
+	KindSearch
+	KindFound
 )
 
 // Frame is a message as it arrives. Its payload is valid until the next Read.
@@ -99,7 +105,7 @@ func parseHeader(h *[headerSize]byte) (f Frame, size int, err error) {
 		err = fmt.Errorf("%w: it begins with %q", ErrFrame, h[:4])
 	case version != Version:
 		err = fmt.Errorf("%w: of version %d, this side speaks %d: install sluice and sluice-gpu of one release", ErrFrame, version, Version)
-	case f.Kind < KindHello || f.Kind > KindFailure:
+	case f.Kind < KindHello || f.Kind > KindFound:
 		err = fmt.Errorf("%w: of kind %d", ErrFrame, f.Kind)
 	case length > MaxPayload:
 		err = fmt.Errorf("%w: %d bytes, %d are allowed", ErrFrame, length, MaxPayload)

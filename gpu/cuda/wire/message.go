@@ -36,7 +36,7 @@ type Load struct {
 	Directory, Digest string
 }
 
-// Loaded is a model that is ready, and what it takes of the device's memory.
+// Loaded is a model or memory that is there, and what it takes of the device's.
 type Loaded struct {
 	Bytes int64
 }

@@ -88,6 +88,56 @@ func TestMessages(t *testing.T) {
 	require.Equal(t, failure, f)
 }
 
+func TestMemory(t *testing.T) {
+	data, err := AppendHold(nil, 4, 7, 100, 90, func(dst []byte) []byte { return append(dst, "0123456789"...) })
+	require.NoError(t, err)
+	f := read(t, data)
+	require.Equal(t, KindHold, f.Kind)
+	h, err := DecodeHold(f.Payload)
+	require.NoError(t, err)
+	require.Equal(t, Hold{7, 100, 90, []byte("0123456789")}, h)
+	for what, bad := range map[string]func(p []byte){
+		"past the end": func(p []byte) { p[12]++ }, "no size": func(p []byte) { clear(p[4:20]) }, "as large as none": func(p []byte) { p[10] = 1 },
+		"begins far away": func(p []byte) { p[19] = 255 },
+	} {
+		payload := bytes.Clone(f.Payload)
+		bad(payload)
+		_, err := DecodeHold(payload)
+		require.ErrorIs(t, err, ErrFrame, what)
+	}
+	data, err = AppendDrop(nil, 7)
+	require.NoError(t, err)
+	number, err := DecodeDrop(read(t, data).Payload)
+	require.NoError(t, err)
+	require.EqualValues(t, 7, number)
+}
+
+func TestSearch(t *testing.T) {
+	want := Search{3, 1000, 8, 10, []uint32{4, 5}, bytes.Repeat([]byte{1, 2}, 16)}
+	data, err := AppendSearch(nil, 1, want)
+	require.NoError(t, err)
+	f := read(t, data)
+	got := Search{Bitmaps: []uint32{1}, Queries: []byte("old")}
+	require.NoError(t, got.Decode(f.Payload))
+	require.Equal(t, want, got)
+	for i, bad := range map[int]byte{4: 0, 7: 255, 8: 9, 12: 0, 13: 255, 16: 3, 19: 255} { // rows, width, k, n
+		payload := bytes.Clone(f.Payload)
+		payload[i] = bad
+		if i == 4 {
+			payload = payload[:len(payload)-1]
+		}
+		require.ErrorIs(t, got.Decode(payload), ErrFrame, "byte %d", i)
+	}
+	found := Found{[]int32{5, -1}, []float32{0.5, 0}}
+	data, err = AppendFound(nil, 2, found)
+	require.NoError(t, err)
+	f = read(t, data)
+	into := Found{make([]int32, 2), make([]float32, 2)}
+	require.NoError(t, into.Decode(f.Payload))
+	require.Equal(t, found, into)
+	require.ErrorIs(t, Found{make([]int32, 3), make([]float32, 3)}.Decode(f.Payload), ErrFrame, "not what was asked for")
+}
+
 // Every flipped bit and every cut is found.
 func TestDamage(t *testing.T) {
 	data, err := AppendRun(nil, 7, 0, WantPooled, batch(2))
@@ -150,7 +200,10 @@ func FuzzRead(f *testing.F) {
 	answer, _ := AppendAnswer(nil, 8, Answer{Pooled: make([]float32, 2), Norms: make([]float32, 1), Tokens: make([]uint16, 3)})
 	failure, _ := AppendFailure(nil, 9, Failure{CodeInput, "x"})
 	load, _ := AppendJSON(nil, KindLoad, 1, Load{1, "d", "e"})
-	for _, seed := range [][]byte{run, answer, failure, load} {
+	hold, _ := AppendHold(nil, 2, 1, 10, 5, func(dst []byte) []byte { return append(dst, 1, 2) })
+	search, _ := AppendSearch(nil, 3, Search{1, 9, 8, 5, []uint32{2}, make([]byte, 16)})
+	found, _ := AppendFound(nil, 3, Found{make([]int32, 2), make([]float32, 2)})
+	for _, seed := range [][]byte{run, answer, failure, load, hold, search, found} {
 		f.Add(seed[headerSize:], seed[6], false)
 		f.Add(seed, seed[6], true)
 	}
@@ -175,6 +228,23 @@ func FuzzRead(f *testing.F) {
 			}
 		case KindAnswer:
 			_ = DecodeAnswer(frame.Payload, gpu.Output{Pooled: make([]float32, 2), Tokens: make([]float32, 3)})
+		case KindHold:
+			if h, err := DecodeHold(frame.Payload); err == nil {
+				again, err := AppendHold(nil, frame.ID, h.Number, int(h.Size), int(h.At), func(dst []byte) []byte { return append(dst, h.Bytes...) })
+				require.NoError(t, err)
+				require.Equal(t, frame.Payload, again[headerSize:])
+			}
+		case KindDrop:
+			_, _ = DecodeDrop(frame.Payload)
+		case KindSearch:
+			var s Search
+			if s.Decode(frame.Payload) == nil {
+				again, err := AppendSearch(nil, frame.ID, s)
+				require.NoError(t, err)
+				require.Equal(t, frame.Payload, again[headerSize:])
+			}
+		case KindFound:
+			_ = Found{make([]int32, 2), make([]float32, 2)}.Decode(frame.Payload)
 		case KindFailure:
 			if failure, err := DecodeFailure(frame.Payload); err == nil {
 				again, err := AppendFailure(nil, frame.ID, failure)

@@ -3,8 +3,6 @@
 package worker
 
 import (
-	"unsafe"
-
 	"gorgonia.org/cu"
 
 	"sluice/gpu/cuda/kernel"
@@ -17,9 +15,6 @@ type forward struct {
 	model *Model
 	plan  plan
 }
-
-// at is an address on the device.
-func (f *forward) at(offset int) cu.DevicePtr { return f.memory + cu.DevicePtr(offset) }
 
 // run copies in, computes, copies out, and waits.
 func (f *forward) run() error {
@@ -43,10 +38,6 @@ func (f *forward) run() error {
 		}
 	}
 	return f.stream.Synchronize()
-}
-
-func (f *forward) copyOut(from cu.DevicePtr, to, bytes int) error {
-	return cu.MemcpyDtoHAsync(unsafe.Pointer(&f.host.Bytes()[to]), from, int64(bytes), f.stream)
 }
 
 // encode is the last hidden states: see model.Layer.

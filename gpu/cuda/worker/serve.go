@@ -24,6 +24,7 @@ type server struct {
 	device *Device
 	reader *wire.Reader
 	models map[int]*Model // of the reading goroutine
+	held   memories
 	free   chan *lane
 
 	writing sync.Mutex
@@ -39,9 +40,11 @@ type lane struct {
 	*Slot
 	work    chan job
 	request wire.Run
+	search  search
 	buffer  []byte
 }
 
+// job is a run if it has a payload, else the lane's search.
 type job struct {
 	id      uint32
 	model   *Model
@@ -57,7 +60,7 @@ func Serve(connection io.ReadWriter, ordinal int) error {
 	}
 	s := &server{
 		device: d, reader: wire.NewReader(connection), writer: connection,
-		models: map[int]*Model{}, free: make(chan *lane, slots), failed: make(chan error, 1),
+		models: map[int]*Model{}, held: memories{of: map[uint32]*memory{}}, free: make(chan *lane, slots), failed: make(chan error, 1),
 	}
 	if err := s.hello(); err != nil {
 		return err
@@ -141,6 +144,13 @@ func (s *server) take(f wire.Frame) error {
 		return s.load(f)
 	case wire.KindRun:
 		return s.start(f)
+	case wire.KindHold:
+		return s.hold(f)
+	case wire.KindDrop:
+		number, err := wire.DecodeDrop(f.Payload)
+		return errors.Join(err, s.held.drop(number))
+	case wire.KindSearch:
+		return s.startSearch(f)
 	}
 	return fmt.Errorf("%w: of kind %d, which only a worker sends", wire.ErrFrame, f.Kind)
 }
@@ -171,6 +181,35 @@ func (s *server) loadModel(l wire.Load) (*Model, error) {
 	return s.device.Load(m)
 }
 
+func (s *server) hold(f wire.Frame) error {
+	h, err := wire.DecodeHold(f.Payload)
+	if err != nil {
+		return err
+	}
+	if err := s.held.hold(h); err != nil {
+		return s.fail(f.ID, err)
+	}
+	return s.send(func(dst []byte) ([]byte, error) {
+		return wire.AppendJSON(dst, wire.KindLoaded, f.ID, wire.Loaded{Bytes: int64(h.Size)})
+	})
+}
+
+// startSearch hands a search to a slot, with the memory that it names at this
+// place in the order of requests.
+func (s *server) startSearch(f wire.Frame) error {
+	l := <-s.free
+	if err := l.search.Decode(f.Payload); err != nil {
+		return err
+	}
+	if err := l.search.borrow(&s.held); err != nil {
+		err = errors.Join(s.fail(f.ID, err), l.search.giveBack(&s.held))
+		s.free <- l
+		return err
+	}
+	l.work <- job{id: f.ID}
+	return nil
+}
+
 // start hands a run to a slot, as soon as one is free.
 func (s *server) start(f wire.Frame) error {
 	l := <-s.free
@@ -179,7 +218,7 @@ func (s *server) start(f wire.Frame) error {
 	if err != nil {
 		return err
 	}
-	l.work <- job{f.ID, s.models[number], l.buffer}
+	l.work <- job{id: f.ID, model: s.models[number], payload: l.buffer}
 	return nil
 }
 
@@ -194,6 +233,9 @@ func (s *server) run(l *lane) {
 }
 
 func (s *server) do(l *lane, j job) error {
+	if j.payload == nil {
+		return s.doSearch(l, j.id)
+	}
 	if err := l.request.Decode(j.payload); err != nil {
 		return err
 	}
@@ -201,13 +243,28 @@ func (s *server) do(l *lane, j job) error {
 		return s.sendFailure(j.id, wire.CodeInput, fmt.Errorf("there is no model %d", l.request.Model))
 	}
 	answer, err := l.Run(j.model, &l.request)
-	switch {
-	case err == nil:
-		return s.send(func(dst []byte) ([]byte, error) { return wire.AppendAnswer(dst, j.id, answer) })
-	case errors.Is(err, gpu.ErrInput):
-		return s.sendFailure(j.id, wire.CodeInput, err)
-	case errors.Is(err, errMemory):
-		return s.sendFailure(j.id, wire.CodeMemory, err)
+	if err != nil {
+		return s.fail(j.id, err)
 	}
-	return errors.Join(err, s.sendFailure(j.id, wire.CodeDevice, err))
+	return s.send(func(dst []byte) ([]byte, error) { return wire.AppendAnswer(dst, j.id, answer) })
+}
+
+func (s *server) doSearch(l *lane, id uint32) error {
+	found, err := l.Slot.search(&l.search)
+	if err := errors.Join(err, l.search.giveBack(&s.held)); err != nil {
+		return s.fail(id, err)
+	}
+	return s.send(func(dst []byte) ([]byte, error) { return wire.AppendFound(dst, id, found) })
+}
+
+// fail tells the daemon why a request has no answer. It returns what concerns
+// the device, and so ends the worker.
+func (s *server) fail(id uint32, why error) error {
+	switch {
+	case errors.Is(why, gpu.ErrInput):
+		return s.sendFailure(id, wire.CodeInput, why)
+	case errors.Is(why, errMemory):
+		return s.sendFailure(id, wire.CodeMemory, why)
+	}
+	return errors.Join(why, s.sendFailure(id, wire.CodeDevice, why))
 }

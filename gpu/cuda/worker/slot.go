@@ -16,7 +16,7 @@ import (
 	"sluice/kernels/ref"
 )
 
-// Slot runs one batch at a time: a stream, with memory for it on the device and
+// Slot runs one batch or search at a time: a stream, with memory for it on the device and
 // pinned memory on the host. While one slot copies, another computes.
 type Slot struct {
 	kernels *kernel.Set
@@ -27,6 +27,7 @@ type Slot struct {
 	host    driver.HostMemory
 	offsets []int // of the part that runs, from 0
 	answer  wire.Answer
+	found   wire.Found
 }
 
 // NewSlot makes one; memory comes with the first batches.
@@ -95,8 +96,8 @@ func (s *Slot) try(m *Model, r *wire.Run, from, to int) error {
 		}
 	}
 	p := m.plan(r.Want, to-from, s.offsets[to-from], tiles)
-	if err := s.reserve(p); err != nil {
-		return err
+	if err := s.reserve(p.device, p.host); err != nil {
+		return fmt.Errorf("%w: a batch of %d tokens", err, p.tokens)
 	}
 	s.fill(m, p, r.Batch.IDs[first:first+p.tokens], r.Batch.Types[first:first+p.tokens])
 	f := forward{s, m, p}
@@ -107,20 +108,22 @@ func (s *Slot) try(m *Model, r *wire.Run, from, to int) error {
 	return nil
 }
 
-// reserve makes room for p. What the device has refused once it is not asked for again.
-func (s *Slot) reserve(p plan) (err error) {
-	if p.device <= s.bytes && p.host <= len(s.host.Bytes()) {
+// reserve makes room of so many bytes on the device and the host. What the
+// device has refused once it is not asked for again.
+func (s *Slot) reserve(device, host int) (err error) {
+	if device <= s.bytes && host <= len(s.host.Bytes()) {
 		return nil
 	}
-	if s.refused > 0 && p.device >= s.refused {
-		return fmt.Errorf("%w for a batch of %d tokens", errMemory, p.tokens)
+	if s.refused > 0 && device >= s.refused {
+		return errMemory
 	}
-	device, host := max(p.device, s.bytes), max(p.host, len(s.host.Bytes()))
+	least := device
+	device, host = max(device, s.bytes), max(host, len(s.host.Bytes()))
 	if err := s.free(); err != nil {
 		return err
 	}
-	if s.memory, err = allocate(device); errors.Is(err, errMemory) && device > p.device {
-		device = p.device
+	if s.memory, err = allocate(device); errors.Is(err, errMemory) && device > least {
+		device = least
 		s.memory, err = allocate(device)
 	}
 	if err != nil {
@@ -132,6 +135,14 @@ func (s *Slot) reserve(p plan) (err error) {
 		return fmt.Errorf("%w: %d KiB of pinned memory of the host: %w", errMemory, host>>10, err)
 	}
 	return nil
+}
+
+// at is an address on the device.
+func (s *Slot) at(offset int) cu.DevicePtr { return s.memory + cu.DevicePtr(offset) }
+
+// copyOut brings what the device has to the host's memory.
+func (s *Slot) copyOut(from cu.DevicePtr, to, bytes int) error {
+	return cu.MemcpyDtoHAsync(unsafe.Pointer(&s.host.Bytes()[to]), from, int64(bytes), s.stream)
 }
 
 // fill writes the inputs.

@@ -2,6 +2,7 @@ package ivf
 
 import (
 	"math/bits"
+	"slices"
 	"sync"
 	"sync/atomic"
 
@@ -99,6 +100,15 @@ func (a *Allowed) Each(yield func(row uint32) bool) {
 			}
 		}
 	}
+}
+
+// Has reports whether a row is allowed.
+func (a *Allowed) Has(row uint32) bool {
+	if a.words != nil {
+		return a.has(row)
+	}
+	_, found := slices.BinarySearch(a.rows, row)
+	return found
 }
 
 // Size is the memory that it holds, or may come to hold with the index's lists;
