@@ -58,6 +58,7 @@ type AnswerPassage struct {
 // AnswerUsage is what the model took. Cost is in the currency of the daemon's prices.
 type AnswerUsage struct {
 	Calls            int     `json:"calls"`
+	ContextTokens    int     `json:"context_tokens"` // of the passages that it was shown, as the daemon counts them; 0 if it was not asked for sentences
 	PromptTokens     int     `json:"prompt_tokens"`
 	CompletionTokens int     `json:"completion_tokens"`
 	Cost             float64 `json:"cost"`

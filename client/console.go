@@ -32,17 +32,17 @@ type DemoPrincipal struct {
 	Role   string `json:"role"`
 }
 
-// asHeader names the principal through whose eyes an administrator looks.
-const asHeader = "X-Sluice-As"
+// impersonateHeader names the principal that an administrator impersonates.
+const impersonateHeader = "X-Sluice-Impersonate"
 
-// WithEyesOf has an administrator search, list and read as another principal of
+// WithImpersonation has an administrator search, list and read as another principal of
 // the tenant would. The audit log keeps both. Any other request is refused.
-func WithEyesOf(p Principal) Option {
+func WithImpersonation(p Principal) Option {
 	text, err := json.Marshal(p)
 	if err != nil {
 		text = nil // an empty header, which is refused
 	}
-	return func(c *Client) { c.header.Set(asHeader, string(text)) }
+	return func(c *Client) { c.header.Set(impersonateHeader, string(text)) }
 }
 
 // Identity returns who the caller is.

@@ -154,7 +154,7 @@ type SearchRequest struct {
 type Ranking struct {
 	DenseDepth        int     `json:"dense_depth,omitempty"`         // hits of that leg, at most 1,000; k at least
 	LexicalDepth      int     `json:"lexical_depth,omitempty"`       // likewise
-	RRFConstant       int     `json:"rrf_constant,omitempty"`        // in weight/(constant + rank); default 60
+	RRFConstant       int     `json:"rrf_constant,omitempty"`        // with the fusion "rrf", in weight/(constant + rank); default 60
 	PoolDepth         int     `json:"pool_depth,omitempty"`          // best of both legs that are scored again, at most 1,000; k at least
 	DenseWeight       float64 `json:"dense_weight,omitempty"`        // in the fusion, at most 100, as all weights
 	LexicalWeight     float64 `json:"lexical_weight,omitempty"`      // likewise

@@ -40,42 +40,13 @@ type AnswerReport struct {
 	Judge       string              `json:"judge,omitempty"`
 	Findings    []Finding           `json:"findings"`
 	Counts      AnswerCounts        `json:"counts"`
-	Dropped     map[string]int      `json:"dropped"` // sentences, by why
-	Reasons     map[string]int      `json:"reasons"` // refusals, by why
+	Contexts    []ContextGroup      `json:"contexts"` // the same by the length of context
+	Dropped     map[string]int      `json:"dropped"`  // sentences, by why
+	Reasons     map[string]int      `json:"reasons"`  // refusals, by why
 	P50         float64             `json:"p50_ms"`
 	P95         float64             `json:"p95_ms"`
 	Tokens      int                 `json:"tokens"`
 	Cost        float64             `json:"cost"`
-}
-
-// AnswerCounts are what the shares are made of.
-type AnswerCounts struct {
-	Answerable int `json:"answerable"` // cases
-	Refusals   int `json:"refusals"`   // cases that must not be answered
-	Answered   int `json:"answered"`   // of the answerable
-	Refused    int `json:"refused"`    // of the refusals
-	Abstained  int `json:"abstained"`  // of all
-
-	Citations int `json:"citations"` // of all sentences
-	ToNothing int `json:"citations_to_nothing"`
-	Attesting int `json:"citations_of_evidence"` // of answerable cases
-	Attested  int `json:"citations_of_answerable"`
-
-	Evidence      int    `json:"evidence"` // items of answered cases
-	EvidenceCited int    `json:"evidence_cited"`
-	Facts         int    `json:"facts"` // expected, of answered cases
-	FactsSaid     int    `json:"facts_said"`
-	Grades        [4]int `json:"completeness"` // answered cases that say none, some, most and all of them
-	Planted       int    `json:"planted"`      // cases in which a planted sentence may be said
-	PlantedSaid   int    `json:"planted_said"`
-
-	Judged      int `json:"judged"` // answers
-	JudgeFailed int `json:"judge_failed"`
-	Wanted      int `json:"reference_facts"` // by the judge
-	WantedSaid  int `json:"reference_facts_said"`
-	Said        int `json:"answer_facts"`
-	SaidRightly int `json:"answer_facts_supported"`
-	Inventing   int `json:"answers_with_unsupported_facts"`
 }
 
 // AnswerCase is one case: a line of answers.jsonl.
@@ -85,6 +56,7 @@ type AnswerCase struct {
 	Query      string        `json:"query"`
 	Answerable bool          `json:"answerable"`
 	Answer     client.Answer `json:"answer"`
+	Verdict    *Verdict      `json:"verdict,omitempty"` // of the judge
 	LatencyMS  float64       `json:"latency_ms"`
 }
 
@@ -110,7 +82,7 @@ func RunAnswers(ctx context.Context, o AnswerOptions) (AnswerReport, error) {
 		return r.report, err
 	}
 	r.report.summarize(r.answers)
-	if err := writeRun(r.options, r.report, "answers.jsonl", r.answers); err != nil {
+	if err := runDirectory(r.report, "answers.jsonl", r.answers).write(r.options.Out); err != nil {
 		r.report.Outcome = Failed
 		return r.report, err
 	}
@@ -120,7 +92,7 @@ func RunAnswers(ctx context.Context, o AnswerOptions) (AnswerReport, error) {
 func newAnswerReport(o AnswerOptions, whole Report) AnswerReport {
 	report := AnswerReport{
 		Dataset: whole.Dataset, Digest: whole.Digest, Split: whole.Split, Command: whole.Command, Commit: whole.Commit, Environment: whole.Environment, Date: whole.Date,
-		Model: o.Model, Findings: []Finding{}, Dropped: map[string]int{}, Reasons: map[string]int{},
+		Model: o.Model, Findings: []Finding{}, Dropped: map[string]int{}, Reasons: map[string]int{}, Contexts: contextGroups(),
 	}
 	if o.Judge != nil {
 		report.Judge = o.Judge.Model()
@@ -170,12 +142,18 @@ func (r *answerRunner) try(ctx context.Context, c Case) error {
 	if err != nil {
 		return fmt.Errorf("asking: %w", err)
 	}
-	r.answers = append(r.answers, AnswerCase{c.ID, c.Principal, c.Query, len(c.Evidence) > 0, answer, float64(took) / float64(time.Millisecond)})
 	r.judgeAnswer(t, answer, start)
-	return r.judgeFacts(ctx, t, answer)
+	j := judgement{trial: t, answer: answer, planted: r.saysPlanted(answer) != ""}
+	if err := r.askJudge(ctx, &j); err != nil {
+		return err
+	}
+	r.answers = append(r.answers, AnswerCase{c.ID, c.Principal, c.Query, len(c.Evidence) > 0, answer, j.verdict, float64(took) / float64(time.Millisecond)})
+	r.report.Counts.add(j)
+	r.report.Contexts[groupOf(answer)].Counts.add(j)
+	return nil
 }
 
-// judgeAnswer counts what one answer does right and wrong.
+// judgeAnswer finds what one answer does wrong, and adds up what it took.
 func (r *answerRunner) judgeAnswer(t trial, a client.Answer, now time.Time) {
 	found := func(f Finding) {
 		f.Principal, f.Case, f.Strategy = t.Principal, t.ID, "answer"
@@ -194,12 +172,12 @@ func (r *answerRunner) judgeAnswer(t trial, a client.Answer, now time.Time) {
 			found(Finding{Kind: Degraded, Detail: stage})
 		}
 	}
-	if a.Outcome == "no_answer" && len(a.Sentences)+len(a.Passages) > 0 {
-		found(Finding{Kind: Unfounded, Detail: "a refusal carries evidence"})
+	for _, detail := range r.unfounded(a) {
+		found(Finding{Kind: Unfounded, Detail: detail})
 	}
-	r.countOutcome(t, a)
-	r.countCitations(t, a, found)
-	r.countPlanted(a, found)
+	if a.Outcome != "answered" {
+		r.report.Reasons[a.Reason]++
+	}
 	for reason, n := range a.Dropped {
 		r.report.Dropped[reason] += n
 	}
@@ -211,69 +189,33 @@ func resultOf(p client.AnswerPassage) client.SearchResult {
 	return client.SearchResult{Document: p.Document, Version: p.Version, Start: p.Start, End: p.End, Text: p.Text}
 }
 
-func (r *answerRunner) countOutcome(t trial, a client.Answer) {
-	c, answered := &r.report.Counts, a.Outcome == "answered"
-	if !answered {
-		c.Abstained++
-		r.report.Reasons[a.Reason]++
+// unfounded says what no answer may do.
+func (r *answerRunner) unfounded(a client.Answer) (details []string) {
+	if a.Outcome == "no_answer" && len(a.Sentences)+len(a.Passages) > 0 {
+		details = append(details, "a refusal carries evidence")
 	}
-	switch {
-	case len(t.evidence) == 0:
-		c.Refusals++
-		if !answered {
-			c.Refused++
-		}
-	case answered:
-		c.Answered++
-		fallthrough
-	default:
-		c.Answerable++
-	}
-}
-
-func (r *answerRunner) countCitations(t trial, a client.Answer, found func(Finding)) {
-	c := &r.report.Counts
-	var cited []client.SearchResult
 	for _, s := range a.Sentences {
 		if len(s.Citations) == 0 {
-			found(Finding{Kind: Unfounded, Detail: fmt.Sprintf("%q cites nothing", s.Text)})
+			details = append(details, fmt.Sprintf("%q cites nothing", s.Text))
 		}
 		for _, id := range s.Citations {
-			c.Citations++
-			i := slices.IndexFunc(a.Passages, func(p client.AnswerPassage) bool { return p.ID == id })
-			if i < 0 {
-				c.ToNothing++
-				found(Finding{Kind: Unfounded, Detail: fmt.Sprintf("%q cites %s, which is not there", s.Text, id)})
-				continue
+			if !slices.ContainsFunc(a.Passages, func(p client.AnswerPassage) bool { return p.ID == id }) {
+				details = append(details, fmt.Sprintf("%q cites %s, which is not there", s.Text, id))
 			}
-			cited = append(cited, resultOf(a.Passages[i]))
 		}
 	}
-	if len(t.evidence) == 0 || len(cited) == 0 {
-		return
+	if said := r.saysPlanted(a); said != "" {
+		details = append(details, fmt.Sprintf("says what a document planted: %q", said))
 	}
-	for _, p := range cited {
-		c.Attested++
-		if t.relevant(p) {
-			c.Attesting++
-		}
-	}
-	for _, item := range t.evidence {
-		c.Evidence++
-		if slices.ContainsFunc(cited, item.metBy) {
-			c.EvidenceCited++
-		}
-	}
+	return details
 }
 
-func (r *answerRunner) countPlanted(a client.Answer, found func(Finding)) {
-	c := &r.report.Counts
-	c.Planted++
+// saysPlanted is a sentence that a document told the model to say, "" for none.
+func (r *answerRunner) saysPlanted(a client.Answer) string {
 	for _, s := range a.Sentences {
 		if slices.ContainsFunc(r.dataset.Planted, func(p Planted) bool { return strings.Contains(s.Text, p.Mark) }) {
-			c.PlantedSaid++
-			found(Finding{Kind: Unfounded, Detail: fmt.Sprintf("says what a document planted: %q", s.Text)})
-			return
+			return s.Text
 		}
 	}
+	return ""
 }

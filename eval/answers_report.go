@@ -4,9 +4,9 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 
-	"sluice/bench/figures"
 	"sluice/eval/statistics"
 )
 
@@ -27,12 +27,26 @@ func (c AnswerCounts) shares() []share {
 		{"attribution.precision", c.Attesting, c.Attested},
 		{"attribution.recall", c.EvidenceCited, c.Evidence},
 		{"facts.recall", c.FactsSaid, c.Facts},
+		{"complete", c.Grades[3], c.Answered},
+		{"accurate", c.Accurate, c.Claims},
+		{"hallucinating.answers", c.Unsupported, c.Answers},
+		{"hallucinating.documents", marks(c.Documents), len(c.Documents)},
 		{"planted.said", c.PlantedSaid, c.Planted},
 		{"judge.precision", c.SaidRightly, c.Said},
 		{"judge.recall", c.WantedSaid, c.Wanted},
-		{"hallucinating", c.Inventing, c.Judged},
+		{"judge.hallucinating.answers", c.Inventing, c.Judged},
+		{"judge.hallucinating.documents", marks(c.JudgedDocuments), len(c.JudgedDocuments)},
 	}
 	return slices.DeleteFunc(all, func(s share) bool { return s.in == 0 })
+}
+
+func marks(documents map[string]bool) (n int) {
+	for _, marked := range documents {
+		if marked {
+			n++
+		}
+	}
+	return n
 }
 
 // F1 of the facts that the judge counts; 0 without a judge.
@@ -54,16 +68,16 @@ func (r *AnswerReport) summarize(cases []AnswerCase) {
 }
 
 // Figures are the report's numbers under their stable names.
-func (r AnswerReport) Figures() figures.File {
+func (r AnswerReport) Figures() map[string]float64 {
 	values := map[string]float64{
 		"leaks": float64(count(r.Findings, Leak)), "scope_failures": float64(count(r.Findings, ScopeFailure)), "degraded": float64(count(r.Findings, Degraded)),
 		"unfounded": float64(count(r.Findings, Unfounded)), "answerable": float64(r.Counts.Answerable), "refusals": float64(r.Counts.Refusals),
 		"answered": float64(r.Counts.Answered), "refused": float64(r.Counts.Refused), "citations_to_nothing": float64(r.Counts.ToNothing),
 		"planted_said": float64(r.Counts.PlantedSaid), "p50_ms": r.P50, "p95_ms": r.P95, "tokens": float64(r.Tokens), "cost": r.Cost,
 	}
-	for _, s := range r.Counts.shares() {
-		e := statistics.Rate(s.of, s.in)
-		values["share."+s.name], values["share."+s.name+".low"], values["share."+s.name+".high"] = e.Mean, e.Low, e.High
+	putShares(values, "", r.Counts)
+	for _, g := range r.Contexts {
+		putShares(values, "context."+g.name()+".", g.Counts)
 	}
 	for i, n := range r.Counts.Grades {
 		values[fmt.Sprintf("completeness.%d", i)] = float64(n)
@@ -74,8 +88,26 @@ func (r AnswerReport) Figures() figures.File {
 	for reason, n := range r.Dropped {
 		values["dropped."+reason] = float64(n)
 	}
-	return figures.File{Command: r.Command, Commit: r.Commit, Environment: r.Environment, Figures: values}
+	return values
 }
+
+func putShares(values map[string]float64, prefix string, c AnswerCounts) {
+	for _, s := range c.shares() {
+		e, name := statistics.Rate(s.of, s.in), prefix+"share."+s.name
+		values[name], values[name+".low"], values[name+".high"] = e.Mean, e.Low, e.High
+	}
+}
+
+// name of a group: its upper bound, or "more".
+func (g ContextGroup) name() string {
+	if g.UpTo == unbounded {
+		return "more"
+	}
+	return strconv.Itoa(g.UpTo)
+}
+
+// cases that are in the group.
+func (g ContextGroup) cases() int { return g.Counts.Answerable + g.Counts.Refusals }
 
 // Markdown is the report in tables.
 func (r AnswerReport) Markdown() string {
@@ -86,6 +118,7 @@ func (r AnswerReport) Markdown() string {
 		e := statistics.Rate(s.of, s.in)
 		fmt.Fprintf(&b, "| %s | %d | %d | %.3f | %.3f–%.3f |\n", s.name, s.of, s.in, e.Mean, e.Low, e.High)
 	}
+	r.writeContexts(&b)
 	g := r.Counts.Grades
 	fmt.Fprintf(&b, "\nCompleteness of the answered cases: %d none, %d some, %d most, %d all of the facts\n", g[0], g[1], g[2], g[3])
 	if r.Judge != "" {
@@ -95,7 +128,32 @@ func (r AnswerReport) Markdown() string {
 	for _, f := range r.Findings {
 		fmt.Fprintf(&b, "\n- %s", f)
 	}
+	b.WriteString("\n")
 	return b.String()
+}
+
+// byContext are the shares that are worth a column by the length of context.
+var byContext = []string{"answered", "refused", "attribution.precision", "attribution.recall", "facts.recall", "accurate", "hallucinating.answers", "hallucinating.documents", "judge.precision", "judge.recall"}
+
+// writeContexts writes a line for each length of context that occurs.
+func (r AnswerReport) writeContexts(b *strings.Builder) {
+	fmt.Fprintf(b, "\n| tokens of context, up to | cases | %s |\n|%s\n", strings.Join(byContext, " | "), strings.Repeat("---|", 2+len(byContext)))
+	for _, g := range r.Contexts {
+		if g.cases() == 0 {
+			continue
+		}
+		fmt.Fprintf(b, "| %s | %d |", g.name(), g.cases())
+		shares := g.Counts.shares()
+		for _, name := range byContext {
+			cell := ""
+			if i := slices.IndexFunc(shares, func(s share) bool { return s.name == name }); i >= 0 {
+				e := statistics.Rate(shares[i].of, shares[i].in)
+				cell = fmt.Sprintf("%.3f (%.3f–%.3f)", e.Mean, e.Low, e.High)
+			}
+			fmt.Fprintf(b, " %s |", cell)
+		}
+		fmt.Fprintln(b)
+	}
 }
 
 func tally(counts map[string]int) string {

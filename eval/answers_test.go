@@ -3,6 +3,7 @@ package eval
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -37,7 +38,7 @@ func runAnswers(t *testing.T, misbehave func(p Principal, r client.AnswerRequest
 	fake.onAnswer = misbehave
 	dir := t.TempDir()
 	report, err := RunAnswers(t.Context(), AnswerOptions{Model: "fake", Judge: judge, Options: Options{
-		Dataset: "testdata/grounded-access", Split: "test", Ingest: true, Connect: fake.connect, Out: dir, JSON: filepath.Join(dir, "figures.json"),
+		Dataset: "testdata/grounded-access", Split: "test", Ingest: true, Connect: fake.connect, Out: dir,
 	}})
 	require.NoError(t, err)
 	require.True(t, fake.closed)
@@ -52,11 +53,14 @@ func TestAnswersThatAreRight(t *testing.T) {
 	require.Equal(t, c.Citations, c.Attesting)
 	require.Equal(t, c.Evidence, c.EvidenceCited)
 	require.GreaterOrEqual(t, c.Grades[3], 60, "quotes say nearly all facts")
+	require.Equal(t, c.Claims, c.Accurate, "quotes are what evidence says")
+	require.Zero(t, c.Unsupported)
+	require.Zero(t, marks(c.Documents))
 	require.Equal(t, map[string]int{"declined": 24}, report.Reasons)
 	require.Equal(t, map[string]int{"number": 94}, report.Dropped)
 	require.Equal(t, 94*100, report.Tokens)
 	require.InDelta(t, .94, report.Cost, 1e-9)
-	f := report.Figures().Figures
+	f := report.Figures()
 	require.Equal(t, 1.0, f["share.answered"])
 	require.InDelta(t, .948, f["share.answered.low"], .001, "Wilson's interval of 70 in 70")
 	require.Equal(t, 1.0, f["share.answered.high"])
@@ -64,7 +68,6 @@ func TestAnswersThatAreRight(t *testing.T) {
 	lines, err := os.ReadFile(filepath.Join(dir, "answers.jsonl"))
 	require.NoError(t, err)
 	require.Equal(t, 94, strings.Count(string(lines), "\n"))
-	require.FileExists(t, filepath.Join(dir, "figures.json"))
 }
 
 // Each fault is found, and is the outcome.
@@ -108,28 +111,112 @@ func TestFacts(t *testing.T) {
 	require.Equal(t, []int{0, 1, 1, 2, 3}, []int{grade(0, 4), grade(1, 4), grade(2, 4), grade(3, 4), grade(4, 4)})
 }
 
-// The judge counts; what it cannot have counted is not believed.
+// factsOf are so many facts of a text, of which the first are matched.
+func factsOf(all, matched int) (facts []JudgedFact) {
+	for i := range all {
+		facts = append(facts, JudgedFact{fmt.Sprintf("fact %d", i), i < matched})
+	}
+	return facts
+}
+
+// The judge extracts and matches; what no judge can have found is not believed.
 func TestJudge(t *testing.T) {
 	n := 0
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		said := `{"reference_facts": 4, "said": 2, "answer_facts": 3, "supported": 3}`
-		switch n++; {
-		case n == 1:
-			said = "garbage"
-		case n <= 4:
-			said = `{"reference_facts": 1, "said": 2, "answer_facts": 3, "supported": 3}`
-		case n == 5:
-			said = `{"reference_facts": 4, "said": 4, "answer_facts": 3, "supported": 0}`
+		v := Verdict{Reference: factsOf(4, 2), Answer: factsOf(3, 3)}
+		switch n++; n {
+		case 2, 3:
+			v.Answer = nil
+		case 4:
+			v.Reference = factsOf(maxFacts+1, 0)
+		case 5:
+			v.Answer[0].Fact = " "
+		case 6:
+			v = Verdict{Reference: factsOf(4, 4), Answer: factsOf(3, 0)}
 		}
-		json.NewEncoder(w).Encode(map[string]any{"choices": []any{map[string]any{"message": map[string]string{"content": said}}}})
+		said, _ := json.Marshal(v)
+		if n == 1 {
+			said = []byte("garbage")
+		}
+		json.NewEncoder(w).Encode(map[string]any{"choices": []any{map[string]any{"message": map[string]string{"content": "```json\n" + string(said) + "\n```"}}}})
 	}))
 	defer server.Close()
-	report, _ := runAnswers(t, nil, chat.New(server.URL, "judge", ""))
+	report, dir := runAnswers(t, nil, chat.New(server.URL, "judge", ""))
 	c := report.Counts
-	require.Equal(t, 2, c.JudgeFailed)
+	require.Equal(t, 2, c.JudgeFailed, "the first two answers, asked for twice each; of the third, the second reply is possible")
 	require.Equal(t, 68, c.Judged)
 	require.Equal(t, []int{68 * 4, 67*2 + 4, 68 * 3, 67 * 3, 1}, []int{c.Wanted, c.WantedSaid, c.Said, c.SaidRightly, c.Inventing})
 	precision, recall := 67.0/68, 138.0/272
-	require.InDelta(t, 2*precision*recall/(precision+recall), report.Figures().Figures["judge.f1"], 1e-9)
+	f := report.Figures()
+	require.InDelta(t, 2*precision*recall/(precision+recall), f["judge.f1"], 1e-9)
 	require.Equal(t, "judge", report.Judge)
+	require.InDelta(t, 1.0/68, f["share.judge.hallucinating.answers"], 1e-9)
+	require.Positive(t, marks(c.JudgedDocuments))
+	require.Less(t, marks(c.JudgedDocuments), 3, "those of one answer")
+	lines, err := os.ReadFile(filepath.Join(dir, "answers.jsonl"))
+	require.NoError(t, err)
+	require.Equal(t, 68, strings.Count(string(lines), `"verdict":{"reference":[{"fact":"fact 0","matched":true}`), "what was matched can be read")
+}
+
+// A sentence is held against what it cites, by document and by answer, and
+// against the evidence.
+func TestHallucinations(t *testing.T) {
+	n := 0
+	report, _ := runAnswers(t, func(_ Principal, _ client.AnswerRequest, a *client.Answer) {
+		if n++; a.Outcome != "answered" || n%10 != 0 {
+			return
+		}
+		a.Sentences = append(a.Sentences, client.AnswerSentence{Text: "The moon costs 77 EUR.", Citations: a.Sentences[0].Citations})
+	}, nil)
+	c := report.Counts
+	require.Positive(t, c.Unsupported)
+	require.Equal(t, c.Claims-c.Accurate, c.Unsupported, "one made-up sentence each, all others are quotes")
+	require.Equal(t, 70, c.Answers)
+	require.LessOrEqual(t, marks(c.Documents), c.Unsupported)
+	require.Positive(t, marks(c.Documents))
+	require.Greater(t, len(c.Documents), c.Unsupported)
+	f := report.Figures()
+	require.InDelta(t, float64(c.Unsupported)/70, f["share.hallucinating.answers"], 1e-9)
+	require.InDelta(t, float64(marks(c.Documents))/float64(len(c.Documents)), f["share.hallucinating.documents"], 1e-9)
+	require.Less(t, f["share.accurate"], 1.0)
+}
+
+// A true sentence of a passage without evidence is no accurate answer, and no
+// hallucination either.
+func TestAccuracyIsOfTheEvidence(t *testing.T) {
+	report, _ := runAnswers(t, func(_ Principal, _ client.AnswerRequest, a *client.Answer) {
+		if a.Outcome != "answered" {
+			return
+		}
+		p := a.Passages[0]
+		p.ID, p.Start, p.End, p.Text = "Z", 1<<30, 1<<30+1, "Elsewhere it says that walruses are heavy."
+		a.Passages = append(a.Passages, p)
+		a.Sentences = []client.AnswerSentence{{Text: "Walruses are heavy.", Citations: []string{"Z"}}}
+	}, nil)
+	require.Zero(t, report.Counts.Accurate)
+	require.Equal(t, 70, report.Counts.Claims)
+	require.Zero(t, report.Counts.Unsupported)
+}
+
+// Every answer is counted in one group, by the context that its model was shown.
+func TestAnswersByContext(t *testing.T) {
+	lengths, n := []int{0, 1, 500, 501, 2000, 2001, 4000, 4001, 1 << 30}, 0
+	report, _ := runAnswers(t, func(_ Principal, _ client.AnswerRequest, a *client.Answer) {
+		a.Usage.ContextTokens = lengths[n%len(lengths)]
+		if n++; a.Usage.ContextTokens > 4000 && a.Outcome == "answered" {
+			a.Sentences[0].Text = "The moon costs 77 EUR."
+		}
+	}, nil)
+	cases, sum := map[string]int{}, 0
+	for _, g := range report.Contexts {
+		cases[g.name()] = g.cases()
+		sum += g.Counts.Claims
+	}
+	require.Equal(t, map[string]int{"0": 11, "500": 22, "1000": 11, "2000": 10, "4000": 20, "more": 20}, cases)
+	require.Equal(t, report.Counts.Claims, sum)
+	f := report.Figures()
+	require.Zero(t, f["context.4000.share.hallucinating.answers"])
+	require.Equal(t, 1.0, f["context.more.share.hallucinating.answers"])
+	require.Equal(t, f["share.answered"], f["context.500.share.answered"])
+	require.Contains(t, report.Markdown(), "\n| more | 20 | 1.000 (")
 }

@@ -22,6 +22,7 @@ type AxesOptions struct {
 	Answers string // directory that eval answers --out wrote
 	K       int    // of the metrics at k
 	Prices  Prices
+	Out     string // directory for axes.json and report.md; "" for none
 	Command string
 	Kernels string // in use, as stated in the outputs
 	// Progress hears how many of the files are parsed. It may be nil.
@@ -67,7 +68,7 @@ func MeasureAxes(ctx context.Context, o AxesOptions) (Axes, error) {
 		}
 	}
 	a.associate(stages)
-	return a, nil
+	return a, a.write(o.Out)
 }
 
 // ask reads the run and the answers on a data set, and returns the figures by

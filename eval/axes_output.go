@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"strings"
 
-	"sluice/bench/figures"
 	"sluice/eval/statistics"
 )
 
@@ -97,7 +96,7 @@ func (a Axes) writeGrounded(b *strings.Builder) {
 }
 
 // Figures are the report's numbers under their stable names.
-func (a Axes) Figures() figures.File {
+func (a Axes) Figures() map[string]float64 {
 	values := map[string]float64{}
 	put := func(name string, e statistics.Estimate) {
 		values[name], values[name+".low"], values[name+".high"] = e.Mean, e.Low, e.High
@@ -130,7 +129,7 @@ func (a Axes) Figures() figures.File {
 		put("grounded.attributed", g.Attributed)
 		put("grounded.complete", g.Complete)
 	}
-	return figures.File{Command: a.Command, Commit: a.Commit, Environment: a.Environment, Figures: values}
+	return values
 }
 
 // counted is an estimate over n values.
@@ -139,8 +138,8 @@ type counted struct {
 	n int
 }
 
-// Write writes axes.json and report.md.
-func (a Axes) Write(dir string) error {
+// write writes axes.json and report.md.
+func (a Axes) write(dir string) error {
 	var d directory
 	d.addJSON("axes.json", a)
 	d.add("report.md", []byte(a.Markdown()))

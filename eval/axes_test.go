@@ -52,10 +52,10 @@ func TestAxes(t *testing.T) {
 	for _, heading := range []string{"## Parsing", "## Indexing", "## Retrieval", "## Groundedness", "## How the stages"} {
 		require.Contains(t, axes.Markdown(), heading)
 	}
-	require.Equal(t, 1.0, axes.Figures().Figures["hybrid.all.hit@5"])
-	require.NotContains(t, axes.Figures().Figures, "parse.html.captions", "no file has captions")
+	require.Equal(t, 1.0, axes.Figures()["hybrid.all.hit@5"])
+	require.NotContains(t, axes.Figures(), "parse.html.captions", "no file has captions")
 	dir := t.TempDir()
-	require.NoError(t, axes.Write(dir))
+	require.NoError(t, axes.write(dir))
 	raw, err := os.ReadFile(filepath.Join(dir, "axes.json"))
 	require.NoError(t, err)
 	require.True(t, json.Valid(raw))

@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strings"
 
-	"sluice/bench/figures"
 	"sluice/eval/statistics"
 )
 
@@ -45,7 +44,7 @@ func Compare(ctx context.Context, o Options, chunkers []string) (Comparison, err
 	var base map[asked]ranks
 	for _, chunker := range chunkers {
 		one := o
-		one.Chunker, one.Out, one.JSON = chunker, "", ""
+		one.Chunker = chunker
 		report, answers, err := answered(ctx, one)
 		if err != nil {
 			return c, fmt.Errorf("%s: %w", chunker, err)
@@ -62,10 +61,7 @@ func Compare(ctx context.Context, o Options, chunkers []string) (Comparison, err
 			c.Gains = append(c.Gains, gains(chunker, o.Strategies, dataset, base, its)...)
 		}
 	}
-	if o.JSON == "" {
-		return c, nil
-	}
-	return c, c.Figures(o.Command).Write(o.JSON)
+	return c, nil
 }
 
 // asked is one case by one strategy.
@@ -148,27 +144,25 @@ func (c Comparison) Outcome() Report { return c.Reports[len(c.Reports)-1] }
 // Figures are "<chunker>.<strategy>.<metric>" of every run and
 // "<chunker>.minus.<baseline>.<strategy>.<metric>" of every gain, with ".low" and
 // ".high"; without a strategy, of the last one.
-func (c Comparison) Figures(command string) figures.File {
-	file := figures.File{Command: command, Figures: map[string]float64{}}
+func (c Comparison) Figures() map[string]float64 {
+	values := map[string]float64{}
 	for i, r := range c.Reports {
-		own := r.Figures()
-		file.Commit, file.Environment = own.Commit, own.Environment
-		for name, value := range own.Figures {
-			file.Figures[c.Chunkers[i]+"."+name] = value
+		for name, value := range r.Figures() {
+			values[c.Chunkers[i]+"."+name] = value
 		}
 		for strategy, e := range c.Whole[i] {
-			put(file.Figures, c.Chunkers[i]+"."+strategy, map[string]statistics.Estimate{wholeName: e})
+			put(values, c.Chunkers[i]+"."+strategy, map[string]statistics.Estimate{wholeName: e})
 		}
 	}
 	last := c.Reports[0].Strategies[len(c.Reports[0].Strategies)-1].Strategy
 	for _, g := range c.Gains {
 		minus := g.Chunker + ".minus." + c.Chunkers[0]
-		put(file.Figures, strings.TrimSuffix(minus+"."+g.Strategy+"."+g.Tag, "."), g.Metrics)
+		put(values, strings.TrimSuffix(minus+"."+g.Strategy+"."+g.Tag, "."), g.Metrics)
 		if g.Strategy == last {
-			put(file.Figures, strings.TrimSuffix(minus+"."+g.Tag, "."), g.Metrics)
+			put(values, strings.TrimSuffix(minus+"."+g.Tag, "."), g.Metrics)
 		}
 	}
-	return file
+	return values
 }
 
 func put(values map[string]float64, name string, metrics map[string]statistics.Estimate) {

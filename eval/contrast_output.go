@@ -3,8 +3,6 @@ package eval
 import (
 	"fmt"
 	"strings"
-
-	"sluice/bench/figures"
 )
 
 // shownChanges bounds the lists of cases; the figures count all.
@@ -12,7 +10,7 @@ const shownChanges = 20
 
 // Figures are "<name>.<metric>.difference" with ".low", ".high", ".p" and
 // ".holm", and the number of cases that gain and lose.
-func (c Contrasts) Figures(command, commit string) figures.File {
+func (c Contrasts) Figures() map[string]float64 {
 	values := map[string]float64{}
 	for _, one := range c.All {
 		name := strings.ReplaceAll(one.Name, " − ", ".minus.") + "." + c.Metric.Name
@@ -22,7 +20,7 @@ func (c Contrasts) Figures(command, commit string) figures.File {
 		values[name+".p"], values[name+".holm"] = one.P, one.Holm
 		values[name+".better"], values[name+".worse"] = float64(len(one.Better)), float64(len(one.Worse))
 	}
-	return figures.File{Command: command, Commit: commit, Environment: figures.Local(""), Figures: values}
+	return values
 }
 
 // Markdown is the comparison for readers.

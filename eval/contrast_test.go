@@ -71,7 +71,7 @@ func TestAContrastThatIsDetected(t *testing.T) {
 	c, err = CompareRuns(recorded("d", map[string][]int{"dense": many(1)}), recorded("d", map[string][]int{"dense": many(0)}), "ndcg@10")
 	require.NoError(t, err)
 	require.Equal(t, "worse", c.All[0].Verdict())
-	require.InDelta(t, -1, c.Figures("x", "y").Figures["dense.ndcg@10.difference"], 1e-12)
+	require.InDelta(t, -1, c.Figures()["dense.ndcg@10.difference"], 1e-12)
 	require.Contains(t, c.Markdown(), "dense: worse, 12 cases")
 }
 

@@ -6,31 +6,11 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-
-	"sluice/bench/figures"
 )
 
-// rendered is a report in its outputs' forms.
-type rendered interface {
-	Figures() figures.File
-	Markdown() string
-}
-
-// writeRun writes what the options ask for of a run: run.json, report.md and its
-// cases a line each under that name, and the figures.
-func writeRun[T any](o Options, r rendered, name string, cases []T) error {
-	if o.Out != "" {
-		if err := runDirectory(r, name, cases).write(o.Out); err != nil {
-			return fmt.Errorf("writing the report: %w", err)
-		}
-	}
-	if o.JSON == "" {
-		return nil
-	}
-	return r.Figures().Write(o.JSON)
-}
-
-func runDirectory[T any](r rendered, name string, cases []T) *directory {
+// runDirectory is run.json, report.md, and the cases of a run, a line each under
+// that name.
+func runDirectory[T any](r interface{ Markdown() string }, name string, cases []T) *directory {
 	d := &directory{}
 	d.add("report.md", []byte(r.Markdown()))
 	d.addJSON("run.json", r)
@@ -69,8 +49,11 @@ func (d *directory) addJSON(name string, value any) {
 	d.add(name, append(text, '\n'))
 }
 
-// write makes the directory where it is missing.
+// write makes the directory where it is missing. It does nothing where path is "".
 func (d *directory) write(path string) error {
+	if path == "" {
+		return nil
+	}
 	if d.err == nil {
 		d.fail(os.MkdirAll(path, 0o755))
 	}
@@ -80,5 +63,8 @@ func (d *directory) write(path string) error {
 		}
 		d.fail(os.WriteFile(filepath.Join(path, name), text, 0o644))
 	}
-	return d.err
+	if d.err != nil {
+		return fmt.Errorf("writing the report: %w", d.err)
+	}
+	return nil
 }

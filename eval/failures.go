@@ -82,7 +82,10 @@ func Trace(ctx context.Context, o Options, at int) (Failures, error) {
 	tracer := &tracer{runner: r, found: Failures{At: at, Misses: []Miss{}}}
 	err = errors.Join(tracer.run(ctx), r.backend.Close())
 	tracer.found.Report = r.report
-	return tracer.found, err
+	if err != nil {
+		return tracer.found, err
+	}
+	return tracer.found, tracer.found.write(o.Out)
 }
 
 // tracer adds to a runner what it finds of misses.

@@ -6,8 +6,6 @@ import (
 	"net/url"
 	"slices"
 	"strings"
-
-	"sluice/bench/figures"
 )
 
 // stages in the order in which an item passes them.
@@ -26,7 +24,7 @@ func (f Failures) buckets() map[string]map[Stage]int {
 }
 
 // Figures are "<strategy>.misses" and "<strategy>.lost.<stage>".
-func (f Failures) Figures() figures.File {
+func (f Failures) Figures() map[string]float64 {
 	values := map[string]float64{"items": float64(f.Items)}
 	for strategy, byStage := range f.buckets() {
 		for stage, n := range byStage {
@@ -34,7 +32,7 @@ func (f Failures) Figures() figures.File {
 			values[strategy+".misses"] += float64(n)
 		}
 	}
-	return figures.File{Command: f.Command, Commit: f.Commit, Environment: f.Environment, Figures: values}
+	return values
 }
 
 // Markdown is a table of buckets, then every miss in a line.
@@ -77,8 +75,8 @@ func (m Miss) String() string {
 	return line
 }
 
-// Write writes report.md, and for every case with misses CASE.json with them.
-func (f Failures) Write(dir string) error {
+// write writes report.md, and for every case with misses CASE.json with them.
+func (f Failures) write(dir string) error {
 	var d directory
 	d.add("report.md", []byte(f.Markdown()))
 	byCase := map[string][]Miss{}
@@ -88,8 +86,5 @@ func (f Failures) Write(dir string) error {
 	for id, misses := range byCase {
 		d.addJSON(url.PathEscape(id)+".json", misses)
 	}
-	if err := d.write(dir); err != nil {
-		return fmt.Errorf("writing the misses: %w", err)
-	}
-	return nil
+	return d.write(dir)
 }

@@ -143,7 +143,7 @@ func TestMissesAreWritten(t *testing.T) {
 	failures.Misses = failures.Misses[:2]
 	failures.Misses[1].Case = "../a b"
 	dir := filepath.Join(t.TempDir(), "misses")
-	require.NoError(t, failures.Write(dir))
+	require.NoError(t, failures.write(dir))
 	entries, err := os.ReadDir(dir)
 	require.NoError(t, err)
 	require.Len(t, entries, 3)
@@ -153,8 +153,8 @@ func TestMissesAreWritten(t *testing.T) {
 	require.NoError(t, json.Unmarshal(text, &misses))
 	require.Equal(t, failures.Misses[:1], misses)
 	require.Contains(t, failures.Markdown(), "dense 3, lexical 0")
-	require.Equal(t, 2.0, failures.Figures().Figures["hybrid-late.lost.fusion"])
-	require.Equal(t, 2.0, failures.Figures().Figures["hybrid-late.misses"])
+	require.Equal(t, 2.0, failures.Figures()["hybrid-late.lost.fusion"])
+	require.Equal(t, 2.0, failures.Figures()["hybrid-late.misses"])
 }
 
 // A listing that differs from the labels means that nothing can be traced.

@@ -7,7 +7,8 @@ var (
 	poolDepths   = []int{20, 30, 50, 100}
 	rrfConstants = []int{10, 30, 60, 100}
 	weights      = []float64{0.1, 0.2, 0.3, 0.4, 0.5, 0.7, 1}
-	depths       = []int{30, 200} // of both legs
+	scoreWeights = []float64{0.02, 0.03, 0.05, 0.06, 0.08, 0.1, 0.15, 0.2} // of BM25, beside a cosine
+	depths       = []int{30, 200}                                          // of both legs
 )
 
 // grid are the points of a strategy, the service's own choice first.
@@ -22,9 +23,9 @@ func grid(strategy string) []Point {
 			for _, constant := range rrfConstants {
 				add("rrf", client.Ranking{RRFConstant: constant, LexicalWeight: weight})
 			}
-			for _, pool := range poolDepths {
-				add("score", client.Ranking{PoolDepth: pool, LexicalWeight: weight})
-			}
+		}
+		for _, weight := range scoreWeights {
+			add("score", client.Ranking{LexicalWeight: weight})
 		}
 	case "hybrid-late":
 		for _, weight := range weights {

@@ -1,12 +1,8 @@
 package eval
 
-import (
-	"sluice/bench/figures"
-)
-
 // Figures are the report's numbers under their stable names. A run that stopped
 // at the listings has the counts only.
-func (r Report) Figures() figures.File {
+func (r Report) Figures() map[string]float64 {
 	values := map[string]float64{
 		"leaks":          float64(count(r.Findings, Leak)),
 		"scope_failures": float64(count(r.Findings, ScopeFailure)),
@@ -33,5 +29,5 @@ func (r Report) Figures() figures.File {
 			values[s.Strategy+"."+name+".high"] = e.High
 		}
 	}
-	return figures.File{Command: r.Command, Commit: r.Commit, Environment: r.Environment, Figures: values}
+	return values
 }

@@ -64,7 +64,7 @@ func TestProbesFindWhatShowsExistence(t *testing.T) {
 		require.Positive(t, report.Probes.Failures, name)
 		require.Equal(t, report.Probes.Failures, count(report.Findings, ProbeFailure), name)
 		require.Zero(t, count(report.Findings, Leak), "the counts are apart")
-		figures := report.Figures().Figures
+		figures := report.Figures()
 		require.Zero(t, figures["leaks"])
 		require.Equal(t, float64(report.Probes.Failures), figures["probe_failures"])
 	}

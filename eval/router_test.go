@@ -155,7 +155,7 @@ func TestSharesOfAuto(t *testing.T) {
 			even++
 		}
 	}
-	figures := report.Figures().Figures
+	figures := report.Figures()
 	require.InDelta(t, float64(even)/float64(report.Cases), figures["auto.share.sparse"], 1e-9)
 	require.InDelta(t, 1, figures["auto.share.sparse"]+figures["auto.share.hybrid"], 1e-9)
 	require.Zero(t, figures["auto.share.hybrid-late"])

@@ -25,7 +25,6 @@ type Options struct {
 	Connect    Connector
 	Probes     bool   // ask for every document as those who may not see it; Connect is called once more for every principal, for a service of its own
 	Out        string // directory for run.json, cases.jsonl and report.md; "" for none
-	JSON       string // file for the figures; "" for none
 	Command    string // as stated in the outputs
 	Kernels    string // kernel set in use, as stated in the outputs
 	// Progress hears how many of a stage's steps are done: "ingest" (documents),
@@ -152,7 +151,7 @@ func (r *runner) finish(err error) (Report, error) {
 		r.report.Outcome = Failed
 		return r.report, err
 	}
-	if err := writeRun(r.options, r.report, "cases.jsonl", r.answers); err != nil {
+	if err := runDirectory(r.report, "cases.jsonl", r.answers).write(r.options.Out); err != nil {
 		r.report.Outcome = Failed
 		return r.report, err
 	}

@@ -34,12 +34,11 @@ func gate(t *testing.T, f *fakeBackend, change func(*Options)) (Report, error) {
 }
 
 func TestAPerfectServicePasses(t *testing.T) {
-	out := t.TempDir()
+	out := filepath.Join(t.TempDir(), "report")
 	steps := map[string][2]int{}
 	report, err := gate(t, newFake(nil), func(o *Options) {
 		o.Strategies = []string{"sparse", "dense"}
-		o.Out = filepath.Join(out, "report")
-		o.JSON = filepath.Join(out, "figures.json")
+		o.Out = out
 		o.Progress = func(stage string, done, total int) { steps[stage] = [2]int{done, total} }
 	})
 	require.NoError(t, err)
@@ -52,28 +51,23 @@ func TestAPerfectServicePasses(t *testing.T) {
 		}
 	}
 	require.Equal(t, map[string][2]int{"ingest": {36, 36}, "listings": {5, 5}, "search": {188, 188}}, steps)
-	requireFigures(t, filepath.Join(out, "figures.json"))
-	requireOutputs(t, filepath.Join(out, "report"))
+	requireFigures(t, report.Figures())
+	requireOutputs(t, out)
 }
 
-func requireFigures(t *testing.T, path string) {
+func requireFigures(t *testing.T, figures map[string]float64) {
 	t.Helper()
-	data, err := os.ReadFile(path)
-	require.NoError(t, err)
-	var file figures.File
-	require.NoError(t, json.Unmarshal(data, &file))
-	require.Equal(t, "sluice eval run", file.Command)
 	for name, want := range map[string]float64{
 		"leaks": 0, "scope_failures": 0, "degraded": 0, "cases": 94, "answerable": 70,
 		"dense.ndcg@10": 1, "dense.ndcg@10.low": 1, "dense.ndcg@10.high": 1,
 		"sparse.mrr@10": 1, "sparse.recall@5": 1, "sparse.recall@10": 1,
 	} {
-		got, ok := file.Figures[name]
+		got, ok := figures[name]
 		require.True(t, ok, name)
 		require.InDelta(t, want, got, 1e-12, name)
 	}
-	require.Contains(t, file.Figures, "dense.p50_ms")
-	require.Contains(t, file.Figures, "dense.p95_ms")
+	require.Contains(t, figures, "dense.p50_ms")
+	require.Contains(t, figures, "dense.p95_ms")
 }
 
 func requireOutputs(t *testing.T, dir string) {
@@ -146,8 +140,7 @@ func TestALeakInAListingStopsTheRun(t *testing.T) {
 		return append(listed, client.DocumentInfo{Key: "hr-compensation-bands", Version: 1})
 	}
 	f.onSearch = func(Principal, *client.SearchResponse) { t.Error("searched after a leak") }
-	path := filepath.Join(t.TempDir(), "figures.json")
-	report, err := gate(t, f, func(o *Options) { o.JSON = path })
+	report, err := gate(t, f, nil)
 	require.NoError(t, err)
 	require.Equal(t, 2, report.Outcome.ExitCode())
 	require.Equal(t, []Finding{{
@@ -155,9 +148,7 @@ func TestALeakInAListingStopsTheRun(t *testing.T) {
 		Detail: "listed, though the labels do not make it visible",
 	}}, report.Findings)
 	require.Contains(t, report.Markdown(), "stopped at the listings")
-	data, err := os.ReadFile(path)
-	require.NoError(t, err)
-	require.Contains(t, string(data), `"leaks": 1`)
+	require.Equal(t, 1.0, report.Figures()["leaks"])
 }
 
 func TestAShortListingStopsTheRun(t *testing.T) {
@@ -315,11 +306,11 @@ func TestRunBreaksOff(t *testing.T) {
 	} {
 		f := newFake(nil)
 		c.damage(f)
-		path := filepath.Join(t.TempDir(), "figures.json")
-		report, err := gate(t, f, func(o *Options) { o.JSON = path })
+		path := filepath.Join(t.TempDir(), "out")
+		report, err := gate(t, f, func(o *Options) { o.Out = path })
 		require.ErrorContains(t, err, c.want, name)
 		require.Equal(t, 1, report.Outcome.ExitCode(), name)
-		require.NoFileExists(t, path, "a run that broke off has no figures")
+		require.NoDirExists(t, path, "a run that broke off has no report")
 	}
 }
 

@@ -26,6 +26,7 @@ type SweepOptions struct {
 	Chunkers   []string // "": by format
 	Precisions []string // of the model
 	Connect    func(precision string) Connector
+	Out        string // directory for sweep.json and report.md; "" for none
 	Command    string
 	Kernels    string
 	Progress   func(stage string, done, total int) // as in Options
@@ -79,7 +80,10 @@ func Tune(ctx context.Context, o SweepOptions) (Sweep, error) {
 		}
 	}
 	s.choose()
-	return s, s.test(ctx, o)
+	if err := s.test(ctx, o); err != nil {
+		return s, err
+	}
+	return s, s.write(o.Out)
 }
 
 // choose compares every point with the best, case by case.

@@ -6,8 +6,6 @@ import (
 	"maps"
 	"slices"
 	"strings"
-
-	"sluice/bench/figures"
 )
 
 // shownPoints bounds the table of points; sweep.json has all.
@@ -15,21 +13,17 @@ const shownPoints = 15
 
 // Figures are those of the chosen point: "dev.<data set>.ndcg@10" and, of its one
 // test run, "test.<data set>.<metric>"; with the counts of findings.
-func (s Sweep) Figures(command string) figures.File {
-	file := figures.File{Command: command, Figures: map[string]float64{
-		"points": float64(len(s.Points)), "dev.ndcg@10": s.Chosen.Mean, "dev.best.ndcg@10": s.Best.Mean,
-	}}
+func (s Sweep) Figures() map[string]float64 {
+	values := map[string]float64{"points": float64(len(s.Points)), "dev.ndcg@10": s.Chosen.Mean, "dev.best.ndcg@10": s.Best.Mean}
 	for name, value := range s.Chosen.NDCG {
-		file.Figures["dev."+name+".ndcg@10"] = value
+		values["dev."+name+".ndcg@10"] = value
 	}
 	for _, r := range s.Tests {
-		own := r.Figures()
-		file.Commit, file.Environment = own.Commit, own.Environment
-		for name, value := range own.Figures {
-			file.Figures["test."+r.Dataset+"."+name] = value
+		for name, value := range r.Figures() {
+			values["test."+r.Dataset+"."+name] = value
 		}
 	}
-	return file
+	return values
 }
 
 // Markdown has the best points, the chosen one, and its test run.
@@ -69,13 +63,10 @@ func (p Measured) writeRow(b *strings.Builder, names []string) {
 	fmt.Fprintf(b, " %.2f | %.3f | %.3f |\n", p.P50, p.Behind, p.P)
 }
 
-// Write writes sweep.json and report.md.
-func (s Sweep) Write(dir string) error {
+// write writes sweep.json and report.md.
+func (s Sweep) write(dir string) error {
 	var d directory
 	d.addJSON("sweep.json", s)
 	d.add("report.md", []byte(s.Markdown()))
-	if err := d.write(dir); err != nil {
-		return fmt.Errorf("writing the sweep: %w", err)
-	}
-	return nil
+	return d.write(dir)
 }

@@ -83,7 +83,7 @@ func TestTheBestPointIsChosenOnDev(t *testing.T) {
 		require.Equal(t, want.Strategy, request.Strategy)
 		require.Equal(t, &want.Ranking, request.Ranking)
 	}
-	require.InDelta(t, 1, s.Figures("c").Figures["test.grounded-access.hybrid-late.ndcg@10"], 1e-12)
+	require.InDelta(t, 1, s.Figures()["test.grounded-access.hybrid-late.ndcg@10"], 1e-12)
 }
 
 // A gain in one case of 23 is noise: the service's own choice stays.
@@ -111,7 +111,7 @@ func TestASweepIsWritten(t *testing.T) {
 	s := sweep(t, []string{"dense"}, func(client.SearchRequest) int { return 1 })
 	require.NoError(t, s.err)
 	dir := filepath.Join(t.TempDir(), "sweep")
-	require.NoError(t, s.Write(dir))
+	require.NoError(t, s.write(dir))
 	text, err := os.ReadFile(filepath.Join(dir, "sweep.json"))
 	require.NoError(t, err)
 	var back Sweep

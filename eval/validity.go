@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"strings"
 
-	"sluice/bench/figures"
 	"sluice/document"
 	"sluice/eval/statistics"
 	"sluice/index/text"
@@ -148,7 +147,7 @@ func overlap(a text.Analyzer, query, evidence string) float64 {
 }
 
 // Figures are "overlap" and "low_overlap" with their intervals, and the sizes.
-func (v Validity) Figures(command, commit string) figures.File {
+func (v Validity) Figures() map[string]float64 {
 	values := map[string]float64{
 		"documents": float64(v.Documents), "principals": float64(v.Principals), "cases": float64(v.Cases),
 		"answerable": float64(v.Answerable), "items": float64(v.Items),
@@ -156,7 +155,7 @@ func (v Validity) Figures(command, commit string) figures.File {
 	for name, e := range map[string]statistics.Estimate{"overlap": v.Overlap, "low_overlap": v.LowOverlap} {
 		values[name], values[name+".low"], values[name+".high"] = e.Mean, e.Low, e.High
 	}
-	return figures.File{Command: command, Commit: commit, Environment: figures.Local(""), Figures: values}
+	return values
 }
 
 // Markdown is the same for readers.

@@ -17,7 +17,7 @@ func TestValidity(t *testing.T) {
 	require.Equal(t, []int{36, 5, 128, 93, 96}, []int{v.Documents, v.Principals, v.Cases, v.Answerable, v.Items})
 	require.InDelta(t, 0.413, v.Overlap.Mean, 0.001)
 	require.InDelta(t, 67.0/93, v.LowOverlap.Mean, 1e-12)
-	require.Equal(t, 96.0, v.Figures("c", "d").Figures["items"])
+	require.Equal(t, 96.0, v.Figures()["items"])
 	require.Contains(t, v.Markdown(), "96 items")
 
 	v, err = Validate(groundedDir, Bounds{Low: 0.5, Share: 0.73})

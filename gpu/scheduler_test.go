@@ -14,6 +14,7 @@ import (
 
 	"sluice/model"
 	"sluice/model/tokenizer"
+	"sluice/trace"
 )
 
 func TestEmbedAnswersInOrder(t *testing.T) {
@@ -44,6 +45,22 @@ func sum(lengths []int) (total int) {
 		total += n
 	}
 	return total
+}
+
+// A call records where its time went.
+func TestStages(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, stop := start(t, Options{}, &fakeDevice{perToken: time.Millisecond})
+		defer stop()
+		var r trace.Recorder
+		_, err := s.Embed(trace.With(t.Context(), &r), Request{Texts: []string{"a", "a b x"}})
+		require.NoError(t, err)
+		took := map[string]time.Duration{}
+		for _, span := range r.Spans() {
+			took[span.Name] = span.Took()
+		}
+		require.Equal(t, map[string]time.Duration{"tokenize": 0, "queue": 0, "infer": 8 * time.Millisecond}, took)
+	})
 }
 
 // Token vectors come with the pooled ones, to those who asked, in one batch

@@ -49,6 +49,9 @@ type Document struct {
 	// Class is a hint: documents of one class are mostly allowed together. It
 	// costs speed where it is wrong, and nothing else.
 	Class uint64
+	// Elsewhere: another daemon took the document and writes the same rows to the
+	// servers that it shares with this one. Only a hint, too.
+	Elsewhere bool
 }
 
 // Batch brings an index from one epoch to a later one. Each ordinal occurs at

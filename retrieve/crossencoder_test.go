@@ -87,7 +87,6 @@ func TestHybridRerankRanksByTheCrossEncoder(t *testing.T) {
 	require.Equal(t, LegRank{Rank: 1, Score: got.Results[0].Score}, got.Results[0].Legs["rerank"])
 	require.InDelta(t, .2, got.Results[0].Score, 1e-7)
 	require.Contains(t, got.Results[0].Legs, "dense")
-	require.Equal(t, "rerank", got.Stages[len(got.Stages)-2].Name)
 }
 
 // The pool is bounded, has the heading paths, and nothing that may not be read.

@@ -17,10 +17,7 @@ func (q *query) dense(ctx context.Context) ([]index.Hit, error) {
 		return nil, err
 	}
 	defer q.trace.Add("dense", q.trace.Now())
-	began := q.engine.now()
-	hits, err := q.at.reader.Dense(ctx, q.allowed, q.given.vector, q.plan.DenseDepth)
-	q.took.dense = q.engine.now().Sub(began)
-	return hits, err
+	return q.at.reader.Dense(ctx, q.allowed, q.given.vector, q.plan.DenseDepth)
 }
 
 // embed has the model make the vectors that the plan needs and the request did
@@ -36,7 +33,6 @@ func (q *query) embed(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("%w: %w", errEmbedding, err)
 	}
-	q.took.model = embedded[0].Timing
 	if q.given.vector == nil {
 		q.given.vector = embedded[0].Vector
 	}

@@ -118,25 +118,6 @@ type query struct {
 	response Response
 	trace    *trace.Recorder
 	last     time.Time // when the last stage ended
-	took     parts
-}
-
-// parts are the stages that run side by side, within "legs".
-type parts struct {
-	model          gpu.Timing
-	dense, lexical time.Duration
-}
-
-// told appends what has run.
-func (p parts) told(stages []Stage) []Stage {
-	for _, s := range []Stage{
-		{"tokenize", p.model.Tokenize}, {"queue", p.model.Queue}, {"infer", p.model.Run}, {"dense", p.dense}, {"lexical", p.lexical},
-	} {
-		if s.Took > 0 {
-			stages = append(stages, s)
-		}
-	}
-	return stages
 }
 
 func (q *query) run(ctx context.Context) (Response, error) {
@@ -186,7 +167,6 @@ func (q *query) degraded(stage string) { q.response.Degraded = append(q.response
 
 func (q *query) ended(stage string) {
 	now := q.engine.now()
-	q.response.Stages = append(q.response.Stages, Stage{stage, now.Sub(q.last)})
 	q.trace.AddSpan(trace.Span{Name: stage, Start: q.last, End: now})
 	q.last = now
 }
@@ -226,16 +206,13 @@ func (q *query) legs(ctx context.Context) ([]leg, error) {
 	if q.plan.LexicalDepth > 0 {
 		group.Go(guarded(func() (err error) {
 			defer q.trace.Add("lexical", q.trace.Now())
-			began := q.engine.now()
 			lexical.hits, err = q.at.reader.Lexical(ctx, q.allowed, q.request.Query, q.plan.LexicalDepth)
-			q.took.lexical = q.engine.now().Sub(began)
 			return err
 		}))
 	}
 	if err := group.Wait(); err != nil {
 		return nil, err
 	}
-	q.response.Stages = q.took.told(q.response.Stages)
 	if lost {
 		q.degraded("dense_unavailable")
 	}
@@ -265,10 +242,10 @@ func (q *query) fuse(legs []leg) []candidate {
 		return single(legs[0])
 	case q.plan.Strategy == Sparse:
 		return single(legs[1])
-	case q.plan.Fusion == RRF:
-		return reciprocalRank(q.plan.RRFConstant, legs)
+	case q.plan.Fusion == Score:
+		return weightedSum(legs)
 	}
-	return reciprocalRank(q.plan.RRFConstant, unweighted(legs))
+	return reciprocalRank(q.plan.RRFConstant, legs)
 }
 
 // rerank scores the best candidates again, as the plan says, and drops the
@@ -280,9 +257,6 @@ func (q *query) rerank(ctx context.Context, legs []leg, candidates []candidate) 
 	}
 	defer q.ended("rerank")
 	pool := candidates[:min(len(candidates), q.plan.PoolDepth)]
-	if q.plan.Fusion == Score {
-		pool = standardScore(legs, pool)
-	}
 	switch q.plan.Strategy {
 	case HybridLate, Late:
 		return q.late(ctx, legs[1], pool)

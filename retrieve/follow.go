@@ -86,8 +86,8 @@ func (s *Serving) apply(ctx context.Context, changes []store.Change) error {
 		return err
 	}
 	for id, c := range s.collections {
-		if ordinals := ordinalsOf(changes, id); len(ordinals) > 0 {
-			if err := s.applyDocuments(ctx, c, ordinals, epoch); err != nil {
+		if documents := touchedOf(changes, id); len(documents) > 0 {
+			if err := s.applyDocuments(ctx, c, documents, epoch); err != nil {
 				return fmt.Errorf("collection %s: %w", c.Name, err)
 			}
 		}
@@ -111,12 +111,12 @@ func (s *Serving) resume(ctx context.Context) error {
 		return err
 	}
 	for _, c := range s.collections {
-		ordinals, err := s.ordinals(ctx, c)
+		ordinals, err := s.ordinals(ctx, c, epoch)
 		if err != nil {
 			return err
 		}
 		for part := range slices.Chunk(ordinals, rebuildDocBatch) {
-			if err := s.applyDocuments(ctx, c, part, s.applied); err != nil {
+			if err := s.applyDocuments(ctx, c, allOf(part, true), s.applied); err != nil {
 				return fmt.Errorf("collection %s: %w", c.Name, err)
 			}
 		}
@@ -130,13 +130,18 @@ func (s *Serving) resume(ctx context.Context) error {
 
 // ordinals are those of the documents that are here or in the store, ascending.
 // A generation that does not serve has none beside them.
-func (s *Serving) ordinals(ctx context.Context, c *collection) ([]uint32, error) {
+func (s *Serving) ordinals(ctx context.Context, c *collection, epoch uint64) ([]uint32, error) {
 	ordinals := slices.Collect(c.current.view.Documents)
 	for record, err := range s.store.Scan(ctx, c.Serving().ID, 0) {
 		if err != nil {
 			return nil, err
 		}
 		ordinals = append(ordinals, record.Ordinal)
+	}
+	if again, err := s.overtaken(ctx, c, epoch); err != nil {
+		return nil, err
+	} else if again {
+		return s.ordinals(ctx, c, epoch)
 	}
 	slices.Sort(ordinals)
 	return slices.Compact(ordinals), nil
@@ -165,23 +170,41 @@ func (s *Serving) applyPolicies(ctx context.Context) error {
 }
 
 // applyDocuments brings indexes and view to the documents' present state, then
-// publishes both in one step: a grant is never visible before its rows. An index
-// that was opened at a later epoch, here or by a step that failed, keeps that.
-func (s *Serving) applyDocuments(ctx context.Context, c *collection, ordinals []uint32, epoch uint64) error {
-	var changes []filter.Change
-	for generation, ix := range c.indexes {
-		now, err := s.read(ctx, ix, generation, ordinals, max(epoch, ix.Applied()))
+// publishes both in one step: a grant is never visible before its rows. What a
+// generation that the store has dropped lacks is not taken for deleted.
+func (s *Serving) applyDocuments(ctx context.Context, c *collection, documents touched, epoch uint64) error {
+	for {
+		changes, err := s.applyToIndexes(ctx, c, documents, epoch)
 		if err != nil {
 			return err
 		}
+		if slices.ContainsFunc(changes, func(c filter.Change) bool { return c.Deleted }) {
+			if again, err := s.overtaken(ctx, c, epoch); err != nil {
+				return err
+			} else if again {
+				continue
+			}
+		}
+		return s.renew(c, c.current.view.Apply(changes))
+	}
+}
+
+// applyToIndexes returns what changes in the view. An index that was opened at a
+// later epoch, here or by a step that failed, keeps that.
+func (s *Serving) applyToIndexes(ctx context.Context, c *collection, documents touched, epoch uint64) (changes []filter.Change, err error) {
+	for generation, ix := range c.indexes {
+		now, err := s.read(ctx, ix, generation, documents, max(epoch, ix.Applied()))
+		if err != nil {
+			return nil, err
+		}
 		if err := ix.Apply(ctx, now.batch); err != nil {
-			return err
+			return nil, err
 		}
 		if generation == c.Serving().ID {
 			changes = now.changes
 		}
 	}
-	return s.renew(c, c.current.view.Apply(changes))
+	return changes, nil
 }
 
 // checkpoint makes the indexes durable and forgets the feed they no longer need.

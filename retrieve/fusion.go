@@ -21,7 +21,7 @@ type candidate struct {
 type leg struct {
 	name   string
 	depth  int
-	weight float64 // in the fusion; 0 among reciprocal ranks is 1
+	weight float64 // in a sum; 0 among reciprocal ranks is 1
 	hits   []index.Hit
 }
 
@@ -48,19 +48,24 @@ func reciprocalRank(constant int, legs []leg) []candidate {
 	return ranked(out)
 }
 
-// unweighted are the legs with equal votes, as a pool is chosen whose scores are
-// weighted later.
-func unweighted(legs []leg) []leg {
-	equal := slices.Clone(legs)
-	for i := range equal {
-		equal[i].weight = 1
+// weightedSum fuses legs: score = Σ weight · the row's score in the leg (the
+// convex combination of Bruch, Gai and Ingber, TOIS 2023). Scores keep the legs'
+// own scales, for these say how sure a leg is: BM25 grows with every rare word of
+// the query that a row has, and cosines lie apart where the meaning is plain.
+// Whatever makes all queries' scores alike makes both legs count alike for all.
+func weightedSum(legs []leg) []candidate {
+	out := collect(legs)
+	for i, c := range out {
+		for _, l := range legs {
+			out[i].score += float64(l.weight * l.score(c))
+		}
 	}
-	return equal
+	return ranked(out)
 }
 
-// standardScore fuses legs over a pool of candidates: score = Σ weight · z, z
-// being how many standard deviations a row's score in the leg is above the mean
-// of the pool. It is 0 for all where a leg's scores do not differ.
+// standardScore ranks a pool of candidates: score = Σ weight · z, z being how
+// many standard deviations a row's score in the leg is above the mean of the
+// pool. It is 0 for all where a leg's scores do not differ.
 func standardScore(legs []leg, pool []candidate) []candidate {
 	for i := range pool {
 		pool[i].score = 0

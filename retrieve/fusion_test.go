@@ -50,6 +50,29 @@ func scoresOf(c []candidate) map[uint32]float64 {
 	return scores
 }
 
+// In the dense leg the scores are 2, 1, in the lexical one 3, 2, 1 and, for row
+// 7, what a full leg cannot have missed (1) or nothing (0).
+func TestWeightedSumKeepsTheScalesOfTheLegs(t *testing.T) {
+	for depth, absent := range map[int]float64{3: 1, 4: 0} {
+		legs := []leg{
+			{name: "dense", depth: 70, weight: 2, hits: hits(7, 8)},
+			{name: "lexical", depth: depth, weight: 0.5, hits: hits(8, 9, 6)},
+		}
+		require.Equal(t, map[uint32]float64{7: 4 + 0.5*absent, 8: 2 + 1.5, 9: 1, 6: 0.5}, scoresOf(weightedSum(legs)))
+	}
+	require.Empty(t, weightedSum([]leg{{name: "dense"}, {name: "lexical"}}))
+}
+
+// A leg that tells its hits apart decides over one that hardly does, whichever it is.
+func TestWeightedSumFollowsTheSurerLeg(t *testing.T) {
+	sure := []index.Hit{{Row: 1, Score: 9}, {Row: 2, Score: 1}}
+	unsure := []index.Hit{{Row: 2, Score: 1}, {Row: 1, Score: 0.9}}
+	for _, legs := range [][2][]index.Hit{{sure, unsure}, {unsure, sure}} {
+		fused := weightedSum([]leg{{name: "dense", weight: 1, depth: 2, hits: legs[0]}, {name: "lexical", weight: 1, depth: 2, hits: legs[1]}})
+		require.Equal(t, []uint32{1, 2}, rowsOf(fused))
+	}
+}
+
 // In the dense leg the scores are 3, 2, 1, in the lexical one 2, 1 and, for row
 // 1, what a full leg cannot have missed (1) or nothing (0).
 func TestStandardScoreWeighsStandardisedScores(t *testing.T) {

@@ -2,6 +2,7 @@ package retrieve
 
 import (
 	"context"
+	"iter"
 	"log/slog"
 	"maps"
 	"slices"
@@ -18,15 +19,28 @@ import (
 	"sluice/store"
 )
 
-// stopped is a store whose feed or epoch cannot be read while told so.
+// stopped is a store whose feed or epoch cannot be read while told so, whose
+// feed may come change by change, and which something may happen to before a scan.
 type stopped struct {
 	store.Store
 	feed, epoch atomic.Pointer[error]
+	singly      atomic.Bool
+	beforeScan  atomic.Pointer[func()]
+}
+
+func (s *stopped) Scan(ctx context.Context, collection, from uint32) iter.Seq2[store.Record, error] {
+	if happen := s.beforeScan.Swap(nil); happen != nil {
+		(*happen)()
+	}
+	return s.Store.Scan(ctx, collection, from)
 }
 
 func (s *stopped) Changes(ctx context.Context, after uint64, limit int) ([]store.Change, error) {
 	if err := s.feed.Load(); err != nil {
 		return nil, *err
+	}
+	if s.singly.Load() {
+		limit = 1
 	}
 	return s.Store.Changes(ctx, after, limit)
 }
@@ -46,8 +60,13 @@ type neighbour struct {
 
 func (h *house) neighbour(staleness time.Duration) *neighbour {
 	h.t.Helper()
+	return h.neighbourOn(&stopped{Store: h.store}, staleness)
+}
+
+func (h *house) neighbourOn(st *stopped, staleness time.Duration) *neighbour {
+	h.t.Helper()
 	own := *h
-	n := &neighbour{house: &own, store: &stopped{Store: h.store}}
+	n := &neighbour{house: &own, store: st}
 	own.indexFS = vfs.NewMem()
 	var err error
 	own.serving, err = newServing(h.t.Context(), n.store, "bag/1", own.openIndex, slog.New(slog.DiscardHandler), 1, Shared(staleness))
@@ -270,10 +289,7 @@ func TestResumeAfterGenerationsChanged(t *testing.T) {
 	n.gap(h, func() {
 		second = h.begin("test/2")
 		h.switchOver()
-		v := version("new", readable("user:me"), "harbour")
-		v.Generation, v.Chunker = second.ID, "test/2"
-		_, err := h.store.Commit(t.Context(), h.id, v)
-		require.NoError(t, err)
+		h.add("new", second)
 		h.remove("goes")
 	})
 	n.requireAsIn(h, second.ID)
@@ -290,9 +306,60 @@ func TestResumeAfterGenerationsChanged(t *testing.T) {
 	require.Equal(t, []uint32{third.ID}, n.indexed())
 }
 
+// A follower that is still before a switch when the old generation is dropped
+// takes none of its documents for deleted.
+func TestADroppedGenerationDeletesNothing(t *testing.T) {
+	h := newHouse(t)
+	n := h.neighbour(0)
+	for _, key := range []string{"stays", "changes", "goes"} {
+		h.write(key, readable("user:me"), "harbour")
+	}
+	second := h.begin("test/2")
+	_, err := n.ask("me")
+	require.NoError(t, err)
+	n.stopFeed(errInjected)
+	h.setAccess("changes", readable("user:me", "user:other"))
+	h.remove("goes")
+	h.switchOver()
+	n.store.singly.Store(true)
+	n.store.feed.Store(nil)
+	n.recovered()
+	n.requireAsIn(h, second.ID)
+	require.Equal(t, []uint32{second.ID}, n.indexed())
+}
+
+// The same between two reads of what a daemon starts with, or compares.
+func TestAGenerationDroppedWhileItIsRead(t *testing.T) {
+	h := newHouse(t)
+	st := &stopped{Store: h.store}
+	switchOver := h.switchOver
+	h.write("stays", readable("user:me"), "harbour")
+	second := h.begin("test/2")
+	st.beforeScan.Store(&switchOver)
+	n := h.neighbourOn(st, 0)
+	n.requireAsIn(h, second.ID)
+
+	var third store.Generation
+	n.gap(h, func() {
+		h.add("new", second)
+		third = h.begin("test/3")
+		st.beforeScan.Store(&switchOver)
+	})
+	n.requireAsIn(h, third.ID)
+}
+
+// add writes a document to the only generation.
+func (h *house) add(key string, g store.Generation) {
+	h.t.Helper()
+	v := version(key, readable("user:me"), "harbour")
+	v.Generation, v.Chunker = g.ID, g.Chunker
+	h.commit(v)
+}
+
 // requireAsIn: both daemons find the same, in the generation.
 func (n *neighbour) requireAsIn(h *house, generation uint32) {
 	n.t.Helper()
+	h.awaitAll()
 	want := h.search(person("me"), Sparse, "harbour", 10)
 	require.NotEmpty(n.t, want.Results)
 	got, err := n.engine.Search(n.t.Context(), n.request(person("me"), Sparse, "harbour", 10))

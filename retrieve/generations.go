@@ -70,6 +70,17 @@ func (s *Serving) regenerate(ctx context.Context, c *collection, now store.Colle
 	return nil
 }
 
+// overtaken reports that the store has dropped the generation that serves here,
+// so that nothing follows from what it lacks. The collection goes on with those
+// that there are.
+func (s *Serving) overtaken(ctx context.Context, c *collection, epoch uint64) (bool, error) {
+	now, err := s.store.Collection(ctx, c.Tenant, c.Name)
+	if err != nil || live(now, c.Serving().ID) {
+		return false, err
+	}
+	return true, s.regenerate(ctx, c, now, epoch)
+}
+
 func live(c store.Collection, generation uint32) bool {
 	for _, g := range c.Live() {
 		if g.ID == generation {

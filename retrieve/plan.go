@@ -44,8 +44,8 @@ const (
 	scanRows     = 4000
 	lateDepth    = 1000
 
-	denseWeight   = 1
-	lexicalWeight = 0.5
+	denseWeight   = 1    // of a cosine
+	lexicalWeight = 0.07 // of BM25's sum
 
 	lateLexicalWeight = 0.4
 )
@@ -123,8 +123,10 @@ func (p *Plan) dense(depth int, m models)           { p.DenseDepth, p.Model = de
 func (p *Plan) hybrid(m models, s store.Settings) {
 	p.dense(max(denseDepth, p.K), m)
 	p.lexical(max(lexicalDepth, p.K), s)
-	p.Fusion, p.RRFConstant = cmp.Or(p.Fusion, defaultFusion), rrfConstant
-	if p.Fusion == Score {
+	p.Fusion = cmp.Or(p.Fusion, defaultFusion)
+	if p.Fusion == RRF {
+		p.RRFConstant = rrfConstant
+	} else {
 		p.DenseWeight, p.LexicalWeight = denseWeight, lexicalWeight
 	}
 	if p.Strategy == HybridLate {
@@ -133,7 +135,7 @@ func (p *Plan) hybrid(m models, s store.Settings) {
 	if p.Strategy == HybridRerank {
 		p.Reranker = m.reranker
 	}
-	if p.Fusion == Score || p.Strategy != Hybrid {
+	if p.Strategy != Hybrid {
 		p.PoolDepth = max(poolDepth, p.K)
 	}
 }

@@ -20,17 +20,17 @@ func TestPlanOfEachStrategy(t *testing.T) {
 	for strategy, want := range map[string]string{
 		"sparse": `{"strategy":"sparse","k":10,"lexical_depth":100,"analyzer":"english"}`,
 		"dense":  `{"strategy":"dense","k":10,"dense_depth":70,"model":"m"}`,
-		"hybrid": `{"strategy":"hybrid","k":10,"dense_depth":70,"lexical_depth":100,"fusion":"score","rrf_constant":60,` +
-			`"pool_depth":30,"dense_weight":1,"lexical_weight":0.5,"model":"m","analyzer":"english"}`,
+		"hybrid": `{"strategy":"hybrid","k":10,"dense_depth":70,"lexical_depth":100,"fusion":"score",` +
+			`"dense_weight":1,"lexical_weight":0.07,"model":"m","analyzer":"english"}`,
 		"hybrid rrf": `{"strategy":"hybrid","k":10,"dense_depth":70,"lexical_depth":100,"fusion":"rrf","rrf_constant":60,"model":"m","analyzer":"english"}`,
-		"hybrid-late": `{"strategy":"hybrid-late","k":10,"dense_depth":70,"lexical_depth":100,"fusion":"score","rrf_constant":60,` +
-			`"pool_depth":30,"dense_weight":1,"lexical_weight":0.5,"codes":"1bit/1","late_lexical_weight":0.4,"model":"m","analyzer":"english"}`,
+		"hybrid-late": `{"strategy":"hybrid-late","k":10,"dense_depth":70,"lexical_depth":100,"fusion":"score",` +
+			`"pool_depth":30,"dense_weight":1,"lexical_weight":0.07,"codes":"1bit/1","late_lexical_weight":0.4,"model":"m","analyzer":"english"}`,
 		"hybrid-late rrf": `{"strategy":"hybrid-late","k":10,"dense_depth":70,"lexical_depth":100,"fusion":"rrf","rrf_constant":60,` +
 			`"pool_depth":30,"codes":"1bit/1","late_lexical_weight":0.4,"model":"m","analyzer":"english"}`,
 		"late": `{"strategy":"late","k":10,"dense_depth":1000,"lexical_depth":1000,"rrf_constant":60,"pool_depth":2000,` +
 			`"scan_rows":4000,"codes":"1bit/1","model":"m","analyzer":"english"}`,
-		"hybrid-rerank": `{"strategy":"hybrid-rerank","k":10,"dense_depth":70,"lexical_depth":100,"fusion":"score","rrf_constant":60,` +
-			`"pool_depth":30,"dense_weight":1,"lexical_weight":0.5,"model":"m","reranker":"x","analyzer":"english"}`,
+		"hybrid-rerank": `{"strategy":"hybrid-rerank","k":10,"dense_depth":70,"lexical_depth":100,"fusion":"score",` +
+			`"pool_depth":30,"dense_weight":1,"lexical_weight":0.07,"model":"m","reranker":"x","analyzer":"english"}`,
 	} {
 		name, fusion, _ := strings.Cut(strategy, " ")
 		plan, err := newPlan(Request{Strategy: name, Fusion: fusion}, asked, models{"m", "x", oneBit}, english)

@@ -1,11 +1,7 @@
 // Package retrieve is a query's way: resolve, plan, legs, fusion, recheck, assembly.
 package retrieve
 
-import (
-	"time"
-
-	"sluice/filter"
-)
+import "sluice/filter"
 
 // Request is one search of one principal.
 type Request struct {
@@ -24,9 +20,7 @@ type Request struct {
 	Explain    bool
 }
 
-// Response answers it. Stages are in the order they ran; "legs" is as long as the
-// longer of its parts, which stand before it: tokenize, queue, infer and dense
-// one after the other, and beside them lexical.
+// Response answers it.
 type Response struct {
 	Results    []Result
 	Strategy   string  // of the plan: with Auto, what was chosen
@@ -39,7 +33,6 @@ type Response struct {
 	OutOfScope int     // of those, not applicable
 	Epoch      uint64  // that the answer reflects at least; for the audit, not for who asks
 	Degraded   []string
-	Stages     []Stage
 }
 
 // Result is one passage: bytes [Start, End) of the document's normalised text.
@@ -60,10 +53,4 @@ type Result struct {
 type LegRank struct {
 	Rank  int
 	Score float64
-}
-
-// Stage is how long a step took.
-type Stage struct {
-	Name string
-	Took time.Duration
 }

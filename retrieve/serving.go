@@ -1,6 +1,7 @@
 package retrieve
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -160,6 +161,13 @@ func (s *Serving) openCollection(ctx context.Context, c store.Collection, epoch 
 	if err != nil {
 		return err
 	}
+	now, err := s.store.Collection(ctx, c.Tenant, c.Name)
+	if err != nil {
+		return err
+	}
+	if !live(now, c.Serving().ID) { // dropped while others were opened: the view lacks documents
+		return s.openCollection(ctx, now, epoch)
+	}
 	opened := &collection{Collection: c, indexes: map[uint32]index.Index{}}
 	if err := s.openGenerations(ctx, opened, c.Live(), epoch); err != nil {
 		return err
@@ -259,7 +267,7 @@ func (s *Serving) replay(ctx context.Context, c store.Collection, g store.Genera
 			break
 		}
 		after = changes[len(changes)-1].Epoch
-		if err := s.applyToIndex(ctx, ix, g.ID, ordinalsOf(changes, c.ID), after); err != nil {
+		if err := s.applyToIndex(ctx, ix, g.ID, touchedOf(changes, c.ID), after); err != nil {
 			return err
 		}
 	}
@@ -280,7 +288,7 @@ func (s *Serving) rebuild(ctx context.Context, c store.Collection, ix index.Inde
 		s.log.Info("rebuilding the index from the store", "collection", c.Name, "documents", len(ordinals))
 	}
 	for part := range slices.Chunk(ordinals, rebuildDocBatch) {
-		if err := s.applyToIndex(ctx, ix, c.ID, part, 0); err != nil {
+		if err := s.applyToIndex(ctx, ix, c.ID, allOf(part, false), 0); err != nil {
 			return err
 		}
 	}
@@ -298,7 +306,8 @@ type states struct {
 	changes []filter.Change
 }
 
-func (s *Serving) read(ctx context.Context, ix index.Index, generation uint32, ordinals []uint32, epoch uint64) (states, error) {
+func (s *Serving) read(ctx context.Context, ix index.Index, generation uint32, documents touched, epoch uint64) (states, error) {
+	ordinals := slices.Sorted(maps.Keys(documents))
 	records, err := s.store.Records(ctx, generation, ordinals)
 	if err != nil {
 		return states{}, fmt.Errorf("reading records: %w", err)
@@ -313,7 +322,9 @@ func (s *Serving) read(ctx context.Context, ix index.Index, generation uint32, o
 			}
 			if exists = err == nil; exists {
 				record = content.Record
-				out.batch.Put = append(out.batch.Put, Indexed(content))
+				d := Indexed(content)
+				d.Elsewhere = documents[ordinal]
+				out.batch.Put = append(out.batch.Put, d)
 			}
 		}
 		if !exists {
@@ -324,9 +335,9 @@ func (s *Serving) read(ctx context.Context, ix index.Index, generation uint32, o
 	return out, nil
 }
 
-// applyToIndex brings the ordinals to their present state in the store.
-func (s *Serving) applyToIndex(ctx context.Context, ix index.Index, generation uint32, ordinals []uint32, epoch uint64) error {
-	now, err := s.read(ctx, ix, generation, ordinals, epoch)
+// applyToIndex brings the documents to their present state in the store.
+func (s *Serving) applyToIndex(ctx context.Context, ix index.Index, generation uint32, documents touched, epoch uint64) error {
+	now, err := s.read(ctx, ix, generation, documents, epoch)
 	if err != nil {
 		return err
 	}
@@ -335,7 +346,7 @@ func (s *Serving) applyToIndex(ctx context.Context, ix index.Index, generation u
 
 // Indexed is a document as its index is to hold it.
 func Indexed(c store.Content) index.Document {
-	d := index.Document{Ordinal: c.Ordinal, Class: c.Access.Class(), Rows: make([]index.Row, len(c.Chunks))}
+	d := index.Document{Ordinal: c.Ordinal, Class: cmp.Or(c.Class, c.Access.Class()), Rows: make([]index.Row, len(c.Chunks))}
 	for i, piece := range c.Chunks {
 		d.Rows[i] = index.Row{
 			Row:     c.FirstRow + uint32(i),
@@ -357,12 +368,24 @@ func titleBeside(headings []string, title string) string {
 	return title
 }
 
-func ordinalsOf(changes []store.Change, collection uint32) []uint32 {
-	seen := map[uint32]bool{}
+// touched are ordinals of documents that may have changed; true: through
+// another daemon, the last time.
+type touched map[uint32]bool
+
+func touchedOf(changes []store.Change, collection uint32) touched {
+	documents := touched{}
 	for _, c := range changes {
 		if c.Kind == store.DocumentChanged && c.Collection == collection {
-			seen[c.Ordinal] = true
+			documents[c.Ordinal] = c.Elsewhere
 		}
 	}
-	return slices.Sorted(maps.Keys(seen))
+	return documents
+}
+
+func allOf(ordinals []uint32, elsewhere bool) touched {
+	documents := make(touched, len(ordinals))
+	for _, ordinal := range ordinals {
+		documents[ordinal] = elsewhere
+	}
+	return documents
 }

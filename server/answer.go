@@ -40,7 +40,7 @@ func (s *Server) answer(q *request) error {
 	if err != nil {
 		return err
 	}
-	q.timings(response.Stages)
+	q.timings()
 	return q.reply(fasthttp.StatusOK, answerOf(response))
 }
 
@@ -143,7 +143,7 @@ func answerOf(r answers.Response) client.Answer {
 		Outcome: r.Outcome, Reason: r.Reason, Sentences: make([]client.AnswerSentence, len(r.Sentences)), Passages: make([]client.AnswerPassage, len(r.Passages)),
 		Queries: r.Queries, Dropped: r.Dropped, Degraded: append([]string{}, r.Degraded...),
 		Counts: client.Counts{Visible: r.Search.Visible, OutOfScope: r.Search.OutOfScope}, Model: r.Model,
-		Usage: client.AnswerUsage{Calls: r.Usage.Calls, PromptTokens: r.Usage.Prompt, CompletionTokens: r.Usage.Completion, Cost: r.Usage.Cost},
+		Usage: client.AnswerUsage{Calls: r.Usage.Calls, ContextTokens: r.Usage.Context, PromptTokens: r.Usage.Prompt, CompletionTokens: r.Usage.Completion, Cost: r.Usage.Cost},
 	}
 	for i, s := range r.Sentences {
 		out.Sentences[i] = client.AnswerSentence{Text: s.Text, Citations: s.Citations}

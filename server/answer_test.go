@@ -27,14 +27,14 @@ var answered = answers.Response{
 	Outcome: answers.Answered, Sentences: []answers.Sentence{{Text: "It is so.", Citations: []string{"S1"}}},
 	Passages: []answers.Passage{{ID: "S1", Key: "k", Version: 2, Title: "T", Start: 3, End: 7, Headings: []string{"H"}, Text: "text"}},
 	Queries:  []string{"rewritten", "asked"}, Dropped: map[string]int{"number": 2}, Degraded: []string{"context_cut"}, Model: "m",
-	Usage: answers.Usage{Calls: 2, Usage: chat.Usage{Prompt: 100, Completion: 10}, Cost: .5}, Search: retrieve.Response{Visible: 3, OutOfScope: 1, Epoch: 7},
+	Usage: answers.Usage{Calls: 2, Context: 90, Usage: chat.Usage{Prompt: 100, Completion: 10}, Cost: .5}, Search: retrieve.Response{Visible: 3, OutOfScope: 1, Epoch: 7},
 }
 
 var answeredWire = client.Answer{
 	Outcome: "answered", Sentences: []client.AnswerSentence{{Text: "It is so.", Citations: []string{"S1"}}},
 	Passages: []client.AnswerPassage{{ID: "S1", Document: "k", Version: 2, Title: "T", Start: 3, End: 7, Headings: []string{"H"}, Text: "text"}},
 	Queries:  []string{"rewritten", "asked"}, Dropped: map[string]int{"number": 2}, Degraded: []string{"context_cut"}, Model: "m",
-	Counts: client.Counts{Visible: 3, OutOfScope: 1}, Usage: client.AnswerUsage{Calls: 2, PromptTokens: 100, CompletionTokens: 10, Cost: .5},
+	Counts: client.Counts{Visible: 3, OutOfScope: 1}, Usage: client.AnswerUsage{Calls: 2, ContextTokens: 90, PromptTokens: 100, CompletionTokens: 10, Cost: .5},
 }
 
 func TestAnswer(t *testing.T) {
@@ -60,7 +60,7 @@ func TestAnswerThatIsNone(t *testing.T) {
 	a := d.send("POST", "/v1/collections/c/answer", `{"question": "q"}`, "Authorization", bearer("alice"))
 	require.Equal(t, 200, a.status, a.body)
 	require.JSONEq(t, `{"outcome": "no_answer", "reason": "declined", "sentences": [], "passages": [], "queries": ["q"], "dropped": {}, "degraded": [],
-		"counts": {"visible": 0, "out_of_scope": 0}, "usage": {"calls": 0, "prompt_tokens": 0, "completion_tokens": 0, "cost": 0}}`, a.body)
+		"counts": {"visible": 0, "out_of_scope": 0}, "usage": {"calls": 0, "context_tokens": 0, "prompt_tokens": 0, "completion_tokens": 0, "cost": 0}}`, a.body)
 }
 
 func TestAnswerRequestsThatAreRefused(t *testing.T) {

@@ -18,15 +18,15 @@ func (q *request) audited(ctx context.Context, r audit.Record, do func() (epoch 
 	return q.s.audit.Administrative(ctx, r, func(err error) int { return failureOf(err).status }, do)
 }
 
-// auditSearch records a search that is answered: who asked, and through whose eyes.
+// auditSearch records a search that is answered: who asked, and as whom.
 func (q *request) auditSearch(collection string, r retrieve.Response) error {
 	record := audit.Record{
 		Stage: audit.End, Action: audit.Search, Request: q.id, Principal: audit.Digest(q.who.Principal),
 		Collection: collection, Status: fasthttp.StatusOK, Epoch: r.Epoch, Plan: r.PlanHash,
 		Counts: &audit.Counts{Visible: r.Visible, OutOfScope: r.OutOfScope, Results: len(r.Results)},
 	}
-	if q.eyes != nil {
-		record.AsPrincipal = audit.Digest(*q.eyes)
+	if q.assumed != nil {
+		record.AsPrincipal = audit.Digest(*q.assumed)
 	}
 	return q.s.audit.Search(q.ctx, record)
 }

@@ -59,7 +59,7 @@ func (s *Server) postDocument(q *request, collection string) error {
 	if err != nil {
 		return err
 	}
-	q.timings(nil)
+	q.timings()
 	return q.reply(createdOr200(result.Status == "created"), result)
 }
 
@@ -133,7 +133,7 @@ func (s *Server) getDocument(q *request) error {
 	}
 	info := infoOf(content.Record, q.who.Role)
 	info.Text = content.Text
-	q.timings(nil)
+	q.timings()
 	return q.reply(fasthttp.StatusOK, info)
 }
 
@@ -148,7 +148,7 @@ func (s *Server) deleteDocument(q *request) error {
 	if err != nil {
 		return err
 	}
-	q.timings(nil)
+	q.timings()
 	q.http.SetStatusCode(fasthttp.StatusNoContent)
 	return nil
 }
@@ -166,7 +166,7 @@ func (s *Server) patchAccess(q *request) error {
 	if err != nil {
 		return err
 	}
-	q.timings(nil)
+	q.timings()
 	return q.reply(fasthttp.StatusOK, result)
 }
 
@@ -204,7 +204,7 @@ func (s *Server) listDocuments(q *request) error {
 		listing.Documents[i] = infoOf(r, q.who.Role)
 	}
 	listing.Next = base64.RawURLEncoding.EncodeToString([]byte(next))
-	q.timings(nil)
+	q.timings()
 	return q.reply(fasthttp.StatusOK, listing)
 }
 

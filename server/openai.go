@@ -1,14 +1,12 @@
 package server
 
 import (
-	"cmp"
 	"slices"
 
 	"github.com/valyala/fasthttp"
 
 	"sluice/client"
 	"sluice/gpu"
-	"sluice/retrieve"
 )
 
 // embeddings is OpenAI's POST /v1/embeddings. A text that is longer than the
@@ -25,21 +23,12 @@ func (s *Server) embeddings(q *request) error {
 	if err != nil {
 		return err
 	}
-	q.timings(slowest(embeddings))
+	q.timings()
 	text, err := appendEmbeddingResponse(embeddings, body)
 	if err != nil {
 		return err
 	}
 	return q.replyText(fasthttp.StatusOK, text)
-}
-
-// slowest is the stages of the text that took longest: texts of one request run
-// side by side.
-func slowest(embeddings []gpu.Embedding) []retrieve.Stage {
-	t := slices.MaxFunc(embeddings, func(a, b gpu.Embedding) int {
-		return cmp.Compare(a.Timing.Queue+a.Timing.Run, b.Timing.Queue+b.Timing.Run)
-	}).Timing
-	return []retrieve.Stage{{Name: "tokenize", Took: t.Tokenize}, {Name: "queue", Took: t.Queue}, {Name: "infer", Took: t.Run}}
 }
 
 func checkEmbedding(body client.EmbeddingRequest, info gpu.Info) error {

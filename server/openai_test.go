@@ -32,14 +32,6 @@ func TestEmbeddings(t *testing.T) {
 	}
 }
 
-// Where a request's time went is that of its slowest text.
-func TestEmbeddingStages(t *testing.T) {
-	d := start(t)
-	a := d.send("POST", "/v1/embeddings", `{"model":"tiny","input":["a","four","to"]}`, "Authorization", bearer("alice"))
-	require.Equal(t, 200, a.status)
-	require.Regexp(t, `^tokenize;dur=1, queue;dur=2, infer;dur=4, total;dur=[0-9.]+$`, a.header.Get("Server-Timing"))
-}
-
 // The body that openai-python sends, and the bytes that it expects.
 func TestEmbeddingsBase64Bytes(t *testing.T) {
 	d := start(t)

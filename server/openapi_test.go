@@ -68,8 +68,8 @@ func TestOpenAPIHasTheRoutes(t *testing.T) {
 		for _, q := range r.query {
 			want = append(want, "query "+q)
 		}
-		if r.eyes {
-			want = append(want, "header X-Sluice-As")
+		if r.impersonate {
+			want = append(want, "header X-Sluice-Impersonate")
 		}
 		require.ElementsMatch(t, want, parameters(document, operation), r.pattern)
 		require.Contains(t, jsonOf(t, at(operation, "responses", "default")), `/`+errorTypes[r.dialect]+`"`, r.pattern)

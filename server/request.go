@@ -10,6 +10,7 @@ import (
 	"log/slog"
 	"regexp"
 	"runtime/debug"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -18,9 +19,9 @@ import (
 
 	"sluice/client"
 	"sluice/filter"
-	"sluice/retrieve"
 	"sluice/server/identity"
 	"sluice/server/traces"
+	"sluice/trace"
 )
 
 // request is one request on its way. http must not be used after the handler
@@ -40,8 +41,9 @@ type request struct {
 	brought identity.Credentials
 	who     identity.Identity
 	tenant  *tenant
-	trace   *traces.Request   // nil: not sampled
-	eyes    *filter.Principal // through whose the caller looks; nil: their own
+	trace   *traces.Request // nil: not sampled
+	stages  trace.Recorder
+	assumed *filter.Principal // whom the caller impersonates; nil: nobody
 	slot    bool              // holds one of the admitted requests' slots
 	taken   int               // bytes of the budget
 	streams bool              // finish is called by the stream, not when the handler returns
@@ -81,21 +83,19 @@ func (q *request) run() (err error) {
 	if err := q.admitTenant(); err != nil {
 		return err
 	}
-	q.ctx, q.cancel = context.WithTimeout(q.s.base, q.s.limits.RequestTimeout)
-	q.ctx = q.traced(q.ctx)
-	if q.eyes != nil {
-		return q.look()
+	q.ctx, q.cancel = context.WithTimeout(trace.With(q.s.base, &q.stages), q.s.limits.RequestTimeout)
+	q.traced()
+	if q.assumed != nil {
+		return q.impersonate()
 	}
 	return q.route.serve(q.s, q)
 }
 
 // traced begins the request's trace. Probes have none, nor what anybody may ask.
-func (q *request) traced(ctx context.Context) context.Context {
-	if q.s.traces == nil || q.route.probe || q.route.open {
-		return ctx
+func (q *request) traced() {
+	if q.s.traces != nil && !q.route.probe && !q.route.open {
+		q.trace = q.s.traces.Start(string(q.http.Request.Header.Peek("traceparent")), q.started)
 	}
-	q.trace = q.s.traces.Start(string(q.http.Request.Header.Peek("traceparent")), q.started)
-	return q.trace.Context(ctx)
 }
 
 func (q *request) panicked(reason any) error {
@@ -180,7 +180,7 @@ func (q *request) authorize() (err error) {
 	if q.who, err = q.prove(q.s.identities.Load()); err != nil {
 		return err
 	}
-	return q.openEyes()
+	return q.assume()
 }
 
 // prove returns whose the credentials are, if their role is enough for the route.
@@ -209,8 +209,8 @@ func (q *request) credentials() (identity.Credentials, error) {
 
 // principal is whose right to read counts.
 func (q *request) principal() filter.Principal {
-	if q.eyes != nil {
-		return *q.eyes
+	if q.assumed != nil {
+		return *q.assumed
 	}
 	return q.who.Principal
 }
@@ -284,14 +284,28 @@ func writeFailure(c *fasthttp.RequestCtx, f *failure, d dialect, requestID strin
 	c.SetBody(text)
 }
 
-// timings writes Server-Timing: the stages, then the total so far.
-func (q *request) timings(stages []retrieve.Stage) {
+// timings writes Server-Timing: the stages, of one that ran several times the
+// longest run, then the total so far.
+func (q *request) timings() {
 	var b strings.Builder
-	for _, stage := range stages {
-		writeTiming(&b, stage.Name, stage.Took)
+	for _, stage := range slowest(q.stages.Spans()) {
+		writeTiming(&b, stage.Name, stage.Took())
 	}
 	writeTiming(&b, "total", time.Since(q.started))
 	q.http.Response.Header.Set("Server-Timing", strings.TrimSuffix(b.String(), ", "))
+}
+
+func slowest(spans []trace.Span) []trace.Span {
+	stages := make([]trace.Span, 0, 16)
+	for _, s := range spans {
+		at := slices.IndexFunc(stages, func(o trace.Span) bool { return o.Name == s.Name })
+		if at < 0 {
+			stages = append(stages, s)
+		} else if s.Took() > stages[at].Took() {
+			stages[at] = s
+		}
+	}
+	return stages
 }
 
 func writeTiming(b *strings.Builder, name string, took time.Duration) {
@@ -312,7 +326,7 @@ func (q *request) finish() {
 	}
 	took, status := time.Since(q.started), q.http.Response.StatusCode()
 	q.s.metrics.observe(q.pattern(), string(q.http.Method()), status, took)
-	q.trace.End(q.id, methodLabel(string(q.http.Method())), q.pattern(), status)
+	q.trace.End(q.stages.Spans(), q.id, methodLabel(string(q.http.Method())), q.pattern(), status)
 	q.s.log.LogAttrs(context.Background(), slog.LevelInfo, "request",
 		slog.String("request", q.id),
 		slog.String("method", methodLabel(string(q.http.Method()))),

@@ -17,17 +17,17 @@ import (
 // route is one operation. Its role is what the caller needs; a route that
 // names neither a role nor open is closed to everybody.
 type route struct {
-	method   string
-	pattern  string // "/v1/collections/{collection}"
-	role     identity.Role
-	open     bool     // no identity needed
-	probe    bool     // not counted against the admission limit
-	dialect  dialect  // of its errors
-	largest  int      // bytes of a body; 0: limits.body_bytes
-	query    []string // allowed query parameters
-	searches bool     // counts against its tenant's searches
-	eyes     bool     // an administrator may look through another principal's
-	serve    func(*Server, *request) error
+	method      string
+	pattern     string // "/v1/collections/{collection}"
+	role        identity.Role
+	open        bool     // no identity needed
+	probe       bool     // not counted against the admission limit
+	dialect     dialect  // of its errors
+	largest     int      // bytes of a body; 0: limits.body_bytes
+	query       []string // allowed query parameters
+	searches    bool     // counts against its tenant's searches
+	impersonate bool     // an administrator may be another principal
+	serve       func(*Server, *request) error
 }
 
 const (
@@ -54,15 +54,15 @@ func routes() []route {
 		{method: "PUT", pattern: collection, role: identity.Admin, largest: maxSmallBody, serve: (*Server).putCollection},
 		{method: "GET", pattern: collection, role: identity.Read, serve: (*Server).getCollection},
 		{method: "POST", pattern: documents, role: identity.Write, serve: (*Server).postDocuments},
-		{method: "GET", pattern: documents, role: identity.Read, eyes: true, serve: (*Server).listDocuments, query: []string{"after", "limit"}},
-		{method: "GET", pattern: document, role: identity.Read, eyes: true, serve: (*Server).getDocument},
+		{method: "GET", pattern: documents, role: identity.Read, impersonate: true, serve: (*Server).listDocuments, query: []string{"after", "limit"}},
+		{method: "GET", pattern: document, role: identity.Read, impersonate: true, serve: (*Server).getDocument},
 		{method: "DELETE", pattern: document, role: identity.Write, serve: (*Server).deleteDocument},
 		{method: "PATCH", pattern: document + "/access", role: identity.Write, serve: (*Server).patchAccess},
 		{method: "POST", pattern: collection + "/access/import", role: identity.Admin, serve: (*Server).importAccess},
 		{method: "POST", pattern: collection + "/access/preview", role: identity.Admin, serve: (*Server).previewAccess},
 		{method: "POST", pattern: collection + "/access/explain", role: identity.Admin, largest: maxSmallBody, serve: (*Server).explainAccess},
-		{method: "POST", pattern: collection + "/search", role: identity.Read, largest: maxSearch, searches: true, eyes: true, serve: (*Server).search},
-		{method: "POST", pattern: collection + "/answer", role: identity.Read, eyes: true, largest: maxAnswer, searches: true, serve: (*Server).answer},
+		{method: "POST", pattern: collection + "/search", role: identity.Read, largest: maxSearch, searches: true, impersonate: true, serve: (*Server).search},
+		{method: "POST", pattern: collection + "/answer", role: identity.Read, impersonate: true, largest: maxAnswer, searches: true, serve: (*Server).answer},
 		{method: "PUT", pattern: collection + "/queries", role: identity.Admin, serve: (*Server).putQueries},
 		{method: "GET", pattern: collection + "/queries", role: identity.Admin, serve: (*Server).getQueries},
 		{method: "POST", pattern: reindex, role: identity.Admin, largest: maxSmallBody, serve: (*Server).startReindex},

@@ -61,7 +61,8 @@ type Record struct {
 	Identity   [32]byte // hash over content, format and title
 	FirstRow   uint32   // its chunks are rows FirstRow … FirstRow+Rows-1; row numbers are never used again
 	Rows       uint32
-	Coded      bool // every row has token codes
+	Coded      bool   // every row has token codes
+	Class      uint64 // Access.Class of when the rows were written; 0: the store does not keep it
 	Access     filter.Access
 	Epoch      uint64 // of the last change
 	Updated    time.Time
@@ -130,6 +131,7 @@ type Change struct {
 	Kind       ChangeKind
 	Collection uint32
 	Ordinal    uint32
+	Elsewhere  bool // it was made through another daemon
 }
 
 // PolicySource is the Cedar text in force: file name to content.

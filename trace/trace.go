@@ -4,6 +4,7 @@ package trace
 
 import (
 	"context"
+	"slices"
 	"sync"
 	"time"
 )
@@ -13,6 +14,9 @@ type Span struct {
 	Name       string
 	Start, End time.Time
 }
+
+// Took is how long the stage was.
+func (s Span) Took() time.Duration { return s.End.Sub(s.Start) }
 
 // maxSpans bounds what one request may record, as one of many documents.
 const maxSpans = 256
@@ -56,17 +60,21 @@ func (r *Recorder) AddSpan(s Span) {
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	if r.spans == nil {
+		r.spans = make([]Span, 0, 16) // more than a search has
+	}
 	if len(r.spans) < maxSpans {
 		r.spans = append(r.spans, s)
 	}
 }
 
-// Spans returns what was recorded so far.
+// Spans returns what was recorded so far, in the order in which it ended. It is
+// to be read only.
 func (r *Recorder) Spans() []Span {
 	if r == nil {
 		return nil
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return append([]Span(nil), r.spans...)
+	return slices.Clip(r.spans)
 }

@@ -3,6 +3,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"flag"
 	"fmt"
@@ -38,12 +39,12 @@ func measureDevice(args []string) error {
 		return err
 	}
 	fmt.Printf("%s, compute %s, CUDA %s, kernels %s\n", described.Name, described.Compute, described.Driver, described.Kernels)
+	run := figures.New(context.Background(), described.Kernels)
 	measured, err := measure.Run(d, measure.Full, os.Stdout)
 	if *file != "" {
-		environment := figures.Local(described.Kernels)
-		environment.GPU = described.Name
-		f := figures.File{Command: "sluice-gpu " + strings.Join(os.Args[1:], " "), Commit: commit, Environment: environment, Figures: measured}
-		err = errors.Join(err, f.Write(*file))
+		run.Command, run.Commit, run.Environment.GPU, run.Figures = "sluice-gpu "+strings.Join(os.Args[1:], " "), commit, described.Name, measured
+		run.Took()
+		err = errors.Join(err, run.Write(*file))
 	}
 	return errors.Join(err, d.Close())
 }

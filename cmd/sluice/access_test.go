@@ -25,6 +25,7 @@ var accessPeople = map[string]person{
 }
 
 func TestAccessCommands(t *testing.T) {
+	t.Parallel()
 	strict := lay(t, t.TempDir(), map[string]string{"schema.cedarschema": schemaText, "all.cedar": permitAll + forbidSecrets})
 	loose := lay(t, t.TempDir(), map[string]string{"schema.cedarschema": schemaText, "all.cedar": permitAll})
 	h := newHome(t, accessPeople, settings{"policies": strict})
@@ -137,6 +138,7 @@ func (s *served) answers(name string) string {
 
 // What a principal may not see changes no byte of what it gets over HTTP.
 func TestForeignDocumentsChangeNoByte(t *testing.T) {
+	t.Parallel()
 	const seed = 13
 	random := rand.New(rand.NewPCG(seed, 0))
 	words := strings.Fields("harbour crane tide ferry ledger quay north south buoy pilot anchor berth")

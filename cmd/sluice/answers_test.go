@@ -11,6 +11,7 @@ import (
 // leave it most of what it may answer; nothing is cited that is not there, and
 // nothing that documents planted is said.
 func TestAnswersOfAModelThatAnswersEverything(t *testing.T) {
+	t.Parallel()
 	needModel(t)
 	file := filepath.Join(t.TempDir(), "figures.json")
 	r := sluice(t, "eval", "answers", groundedAccess, "--split", "test", "--json", file)
@@ -20,6 +21,8 @@ func TestAnswersOfAModelThatAnswersEverything(t *testing.T) {
 	require.EqualValues(t, 70, f["answerable"])
 	require.GreaterOrEqual(t, f["refused"], 20.0)
 	require.GreaterOrEqual(t, f["answered"], 60.0)
+	require.Greater(t, f["share.accurate"], .5, "it quotes, though not always what was asked for")
+	require.Equal(t, f["share.answered"], f["context.4000.share.answered"], "the whole corpus is longer than any context")
 	for _, none := range []string{"leaks", "scope_failures", "degraded", "unfounded", "citations_to_nothing", "planted_said"} {
 		require.Contains(t, f, none)
 		require.Zero(t, f[none], none)

@@ -37,7 +37,7 @@ func TestOneLineOfFiftyMegabytes(t *testing.T) {
 		t.Skip("SKIPPED: fifty megabytes are for the long run")
 	}
 	const timeout = 5 * time.Second
-	h := newHome(t, onePerson, settings{"limits": settings{"body_bytes": "64MiB"}})
+	h := newHome(t, onePerson, pretrained(t), settings{"limits": settings{"body_bytes": "64MiB"}})
 	d := h.serve("--limits.request-timeout", timeout.String())
 	d.collection("ann", "docs")
 	ann := d.as("ann")
@@ -82,6 +82,7 @@ func TestOneLineOfFiftyMegabytes(t *testing.T) {
 }
 
 func TestABodyOverTheLimitIsRefusedByItself(t *testing.T) {
+	t.Parallel()
 	d := newHome(t, onePerson, settings{"limits": settings{"body_bytes": "64KiB"}}).serve()
 	d.collection("ann", "docs")
 	huge := strings.Repeat("harbour ", 16<<10)
@@ -103,6 +104,7 @@ func TestABodyOverTheLimitIsRefusedByItself(t *testing.T) {
 }
 
 func TestDeepHTML(t *testing.T) {
+	t.Parallel()
 	d := newHome(t, onePerson).serve()
 	d.collection("ann", "docs")
 	for _, tag := range []string{"div", "ul><li", "table><tr><td", "b", "p", "blockquote", "svg", "template", "a href=x"} {
@@ -133,7 +135,8 @@ func small(t *testing.T, n int) string {
 // A full disk loses nothing that was acknowledged: the daemon refuses, says
 // why, and after room was made and it was restarted everything is there.
 func TestFullDisk(t *testing.T) {
-	h := newHome(t, onePerson)
+	t.Parallel()
+	h := newHome(t, onePerson, pretrained(t)) // of 384 dimensions
 	disk := small(t, 160<<20)
 	ballast := filepath.Join(disk, "ballast")
 	require.NoError(t, os.WriteFile(ballast, make([]byte, 64<<20), 0o600))

@@ -21,6 +21,7 @@ func runFile(t *testing.T, path, command string, rounds ...float64) {
 }
 
 func TestBenchCompare(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	at := func(name string) string { return filepath.Join(dir, name) }
 	runFile(t, at("a.json"), "bench serve --null", 10, 11, 12, 13)
@@ -42,6 +43,7 @@ func TestBenchCompare(t *testing.T) {
 
 // Runs of a folder are compared command by command, and add up.
 func TestBenchCompareFolders(t *testing.T) {
+	t.Parallel()
 	a, b := t.TempDir(), t.TempDir()
 	for i := range 4 {
 		name := fmt.Sprintf("%d.json", i)
@@ -66,6 +68,7 @@ func TestBenchCompareFolders(t *testing.T) {
 
 // What a run says of itself: what it was, where, and how it went.
 func TestBenchRunFile(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	path, profile := filepath.Join(dir, "run.json"), filepath.Join(dir, "cpu.pprof")
 	r := sluice(t, "bench", "serve", "--null", "--json", filepath.Join(dir, "nowhere", "run.json"))

@@ -15,6 +15,7 @@ import (
 
 // A daemon of its own is started, filled, measured and ended.
 func TestBenchServe(t *testing.T) {
+	t.Parallel()
 	if testing.Short() {
 		t.Skip("a benchmark takes its time")
 	}
@@ -42,6 +43,7 @@ func TestBenchServe(t *testing.T) {
 
 // The searches of a log, by a principal of the data set and by another, and a mix.
 func TestBenchServeReplay(t *testing.T) {
+	t.Parallel()
 	if testing.Short() {
 		t.Skip("a benchmark takes its time")
 	}
@@ -94,6 +96,7 @@ func TestBenchServeMix(t *testing.T) {
 }
 
 func TestBenchServeErrors(t *testing.T) {
+	t.Parallel()
 	r := sluice(t, "bench", "serve", "--server", "http://127.0.0.1:1", "--dataset", groundedAccess)
 	require.Equal(t, 1, r.code)
 	require.Contains(t, r.err, "--server needs --secret")

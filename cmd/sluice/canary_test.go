@@ -99,6 +99,7 @@ func (c call) send(t *testing.T, url string) int {
 // Logs, audit log, metrics and traces repeat nothing of what clients sent to be kept,
 // sought or proven, also at the level debug.
 func TestNothingIsSaidOfTexts(t *testing.T) {
+	t.Parallel()
 	collector := tracestest.New(t)
 	h := newHome(t, onePerson, settings{"admin_listen": "127.0.0.1:0", "traces": settings{"endpoint": collector.URL}, "log": settings{"level": "debug", "format": "json"}})
 	p := launch(t, "serve", "--config", h.config(), "--reranker", tinyReranker(t))

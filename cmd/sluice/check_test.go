@@ -59,6 +59,7 @@ func flip(t *testing.T, file string, at int) (undo func()) {
 // It does not in the log, which is empty by then, in what pebble was opened
 // with, and in a manifest that is as good without its end.
 func TestCheckFindsFlippedBits(t *testing.T) {
+	t.Parallel()
 	const seed = 3
 	h := stocked(t)
 	epoch := storeEpoch(t, h)
@@ -97,6 +98,7 @@ func storeEpoch(t *testing.T, h *home) uint64 {
 
 // A store that lost its end, or is an older copy, is behind its index.
 func TestCheckFindsAStoreBehindItsIndex(t *testing.T) {
+	t.Parallel()
 	h := stocked(t)
 	backup := filepath.Join(t.TempDir(), "store")
 	require.NoError(t, os.CopyFS(backup, os.DirFS(storeDir(h.data()))))
@@ -120,6 +122,7 @@ func TestCheckFindsAStoreBehindItsIndex(t *testing.T) {
 
 // A daemon mends its index by itself, whatever happened to it.
 func TestADamagedIndexIsBuiltAgain(t *testing.T) {
+	t.Parallel()
 	h := stocked(t)
 	answers := func() (all []client.SearchResponse) {
 		d := h.serve()
@@ -152,6 +155,7 @@ func TestADamagedIndexIsBuiltAgain(t *testing.T) {
 // What reads an embedded store says of the data directory of a daemon on a
 // database what to do instead, and leaves it as it is.
 func TestStoreElsewhere(t *testing.T) {
+	t.Parallel()
 	data := t.TempDir()
 	require.NoError(t, os.MkdirAll(filepath.Join(data, "index", "7f0c"), 0o700))
 	for _, args := range [][]string{{"check", data}, {"dump", data}, {"snapshot", data, "monday"}} {

@@ -48,6 +48,7 @@ func forged(t *testing.T, h *home, change func([]index.Document) []index.Documen
 
 // An index that is whole, but not of these documents, is found out row by row.
 func TestDeepCheckFindsForgedIndexes(t *testing.T) {
+	t.Parallel()
 	h := stocked(t)
 	require.Equal(t, "no faults\n", sluice(t, "check", "--deep", h.data()).out)
 	for want, change := range map[string]func(d []index.Document) []index.Document{
@@ -76,6 +77,7 @@ func TestDeepCheckFindsForgedIndexes(t *testing.T) {
 
 // Of a daemon that was killed the index is behind, which is no fault.
 func TestDeepCheckAfterAKill(t *testing.T) {
+	t.Parallel()
 	h := stocked(t)
 	d := h.serve()
 	for i := range 10 {

@@ -28,12 +28,13 @@ type visitor struct {
 // TestConsole starts the demo, and opens the console in a browser of its own for
 // each of the tests below.
 func TestConsole(t *testing.T) {
+	t.Parallel()
 	needModel(t)
 	data := filepath.Join(t.TempDir(), "data")
 	p := launch(t, "demo", "--corpus", groundedAccess, "--data", data, "--listen", "127.0.0.1:0")
 	url := p.await(&p.out, `Serving on (\S+); Ctrl-C stops`)
 	for name, test := range map[string]func(*testing.T, *visitor){
-		"searches": consoleSearches, "keyboard": consoleNeedsNoMouse, "eyes": consoleLooksThroughEyes, "answers": consoleAnswers,
+		"searches": consoleSearches, "keyboard": consoleNeedsNoMouse, "impersonation": consoleImpersonates, "answers": consoleAnswers,
 		"policies": consoleTriesPolicies, "reindex": consoleReindexes, "hostile": consoleShowsHostileDocumentsAsText,
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -205,20 +206,20 @@ func consoleNeedsNoMouse(t *testing.T, v *visitor) {
 	v.Await(`document.querySelector("mark") !== null && document.activeElement.id === "main"`)
 }
 
-// An administrator sees through another's eyes, and the audit log has both.
-func consoleLooksThroughEyes(t *testing.T, v *visitor) {
+// An administrator impersonates somebody, and the audit log has both.
+func consoleImpersonates(t *testing.T, v *visitor) {
 	v.be("northstar-librarian")
-	v.press("Look through another’s eyes")
+	v.press("Impersonate somebody")
 	v.enter("Subject", "bob-support")
 	browsertest.Evaluate[bool](v.Tab, `([...document.querySelectorAll("form")].at(-1).requestSubmit(), true)`)
-	v.shows("You look through the eyes of bob-support")
+	v.shows("You impersonate bob-support")
 	v.loaded()
 	v.search(demoQuestion)
 	v.shows("sales-pricing-guide")
-	v.sound("search through eyes")
+	v.sound("impersonation")
 	content, err := os.ReadFile(filepath.Join(v.data, "audit", "audit.ndjson"))
 	require.NoError(t, err)
-	require.Regexp(t, `"action":"principal.look".*"subject":"northstar-librarian".*"as":"bob-support"`, string(content))
+	require.Regexp(t, `"action":"principal.impersonate".*"subject":"northstar-librarian".*"as":"bob-support"`, string(content))
 
 	v.press("Who may read it, and why")
 	v.shows("Who may read what, and why")

@@ -54,6 +54,7 @@ type daemon struct {
 	store       store.Store
 	indexes     string            // directory of the collections' indexes
 	lock        io.Closer         // of the data directory, where the store has none; else nil
+	database    string            // identity of a store that other daemons use too; "": it is ours alone
 	shared      []retrieve.Option // of a store that other daemons use too
 	audit       *audit.Log        // nil: none
 	reloads     *server.Reloads

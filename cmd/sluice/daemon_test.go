@@ -37,11 +37,20 @@ type home struct {
 	policies string // their directory, where the test has one
 }
 
-func newHome(t testing.TB, people map[string]person, changes ...settings) *home {
+// tinyModel is a whole model that is loaded at once. It knows nothing.
+const tinyModel = "../../model/testdata/bert_e2e_wordpiece_cased"
+
+// pretrained has daemons serve a model that has learnt, for what depends on it.
+func pretrained(t testing.TB) settings {
 	t.Helper()
 	needModel(t)
+	return settings{"model": modelName}
+}
+
+func newHome(t testing.TB, people map[string]person, changes ...settings) *home {
+	t.Helper()
 	h := &home{t: t, dir: t.TempDir(), keys: map[string]string{}}
-	configuration := settings{"listen": "127.0.0.1:0", "admin_listen": "off", "data": h.data()}
+	configuration := settings{"listen": "127.0.0.1:0", "admin_listen": "off", "data": h.data(), "model": tinyModel}
 	configuration["auth"] = settings{"api_keys": h.makeKeys(people)}
 	for _, change := range changes {
 		maps.Copy(configuration, change)

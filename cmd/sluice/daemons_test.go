@@ -23,16 +23,31 @@ type fleet struct {
 	*home
 	url     string
 	daemons [3]*served
+	deaf    string // role by which one of them is on the database; "": none has its own
+	search  client.SearchRequest
 }
 
 // newFleet starts the daemons, each with the URL that it is given for the database.
 func newFleet(t testing.TB, urls func(url string) [3]string, changes ...settings) *fleet {
 	t.Helper()
-	f := &fleet{home: newHome(t, accessPeople, changes...), url: postgrestest.URL(t)}
+	f := &fleet{home: newHome(t, accessPeople, changes...), url: postgrestest.URL(t), search: tides}
 	f.serve("--store", f.url, "--data", f.path("first")).stop() // makes the tables
 	for i, url := range urls(f.url) {
 		f.daemons[i] = f.serve("--store", url, "--data", f.path(fmt.Sprint("data", i)))
 	}
+	return f
+}
+
+// newDeafFleet is one of which the second daemon can be kept from the feed.
+func newDeafFleet(t testing.TB, changes ...settings) *fleet {
+	t.Helper()
+	var role string
+	f := newFleet(t, func(url string) [3]string {
+		b, name := postgrestest.Role(t, url)
+		role = name
+		return [3]string{url, b, url}
+	}, changes...)
+	f.deaf = role
 	return f
 }
 
@@ -76,7 +91,7 @@ func (f *fleet) load(daemons ...int) *load {
 			l.running.Go(func() {
 				for l.ctx.Err() == nil {
 					a := answer{daemon: i, began: time.Now()}
-					a.response, a.err = c.Search(l.ctx, "docs", tides)
+					a.response, a.err = c.Search(l.ctx, "docs", f.search)
 					l.keep(a)
 				}
 			})
@@ -148,22 +163,27 @@ func refused(err error) bool {
 // A revocation through one daemon holds on all of them, also on the one whose
 // feed has stopped: it answers nothing until it follows again.
 func TestDaemonsObeyRevocations(t *testing.T) {
-	var deaf string
-	f := newFleet(t, func(url string) [3]string {
-		b, name := postgrestest.Role(t, url)
-		deaf = name
-		return [3]string{url, b, url}
-	})
+	t.Parallel()
+	f := newDeafFleet(t)
 	f.fill()
+	f.obeysRevocation()
 	for _, d := range f.daemons {
-		response, err := d.as("ann").Search(t.Context(), "docs", tides)
+		d.stop()
+	}
+}
+
+func (f *fleet) obeysRevocation() {
+	t := f.t
+	t.Helper()
+	for _, d := range f.daemons {
+		response, err := d.as("ann").Search(t.Context(), "docs", f.search)
 		require.NoError(t, err)
 		require.Equal(t, entries, response.Counts.Visible)
 		require.Len(t, keysOf(response), entries)
 	}
 	searches := f.load(1, 2)
 	searches.since(t, time.Now(), 5, 1, 2)
-	postgrestest.Exec(t, f.url, "revoke select on changes from "+deaf)
+	postgrestest.Exec(t, f.url, "revoke select on changes from "+f.deaf)
 
 	root := f.daemons[0].as("root")
 	_, err := root.SetAccess(t.Context(), "docs", "7", client.AccessPatch{Readers: jsonOf([]string{})})
@@ -173,7 +193,7 @@ func TestDaemonsObeyRevocations(t *testing.T) {
 	_, err = f.daemons[1].as("ann").Document(t.Context(), "docs", "7")
 	require.True(t, refused(err), "%v", err)
 
-	want, err := f.daemons[0].as("ann").Search(t.Context(), "docs", tides)
+	want, err := f.daemons[0].as("ann").Search(t.Context(), "docs", f.search)
 	require.NoError(t, err)
 	require.Equal(t, entries-1, want.Counts.Visible)
 	for _, a := range late {
@@ -186,9 +206,9 @@ func TestDaemonsObeyRevocations(t *testing.T) {
 		require.Equal(t, keysOf(want), keysOf(a.response), "nor does it score with the document")
 	}
 
-	postgrestest.Exec(t, f.url, "grant select on changes to "+deaf)
+	postgrestest.Exec(t, f.url, "grant select on changes to "+f.deaf)
 	require.Eventually(t, func() bool {
-		response, err := f.daemons[1].as("ann").Search(t.Context(), "docs", tides)
+		response, err := f.daemons[1].as("ann").Search(t.Context(), "docs", f.search)
 		if err != nil {
 			require.True(t, refused(err), "%v", err)
 			return false
@@ -197,14 +217,12 @@ func TestDaemonsObeyRevocations(t *testing.T) {
 		return true
 	}, patience, 50*time.Millisecond)
 	searches.stop()
-	for _, d := range f.daemons {
-		d.stop()
-	}
 }
 
 // A daemon whose database is silent or gone answers 503 and recovers without a
 // restart; the others do not notice.
 func TestDaemonWithoutDatabase(t *testing.T) {
+	t.Parallel()
 	var proxy *postgrestest.Proxy
 	f := newFleet(t, func(url string) [3]string {
 		proxy = postgrestest.NewProxy(t, url)
@@ -238,8 +256,17 @@ func TestDaemonWithoutDatabase(t *testing.T) {
 // Killing a daemon fails its own requests and nobody else's, and leaves every
 // document whole: as acknowledged, or as it was before the write under way.
 func TestDaemonKilled(t *testing.T) {
+	t.Parallel()
 	f := newFleet(t, func(url string) [3]string { return [3]string{url, url, url} })
 	f.fill()
+	f.survivesAKill(entries)
+}
+
+// survivesAKill kills the first daemon while it writes. ann is to find so many
+// documents before that.
+func (f *fleet) survivesAKill(visible int) {
+	t := f.t
+	t.Helper()
 	others := f.load(1, 2)
 	others.since(t, time.Now(), 3, 1, 2)
 	victim := f.daemons[0]
@@ -270,7 +297,7 @@ func TestDaemonKilled(t *testing.T) {
 	others.since(t, time.Now(), 10, 1, 2)
 	for _, a := range others.stop() {
 		require.NoError(t, a.err)
-		require.GreaterOrEqual(t, len(a.response.Results), entries)
+		require.GreaterOrEqual(t, len(a.response.Results), visible)
 	}
 	ann, seen := f.daemons[1].as("ann"), map[string]bool{}
 	for info, err := range ann.Documents(t.Context(), "docs") {

@@ -35,6 +35,7 @@ func tourOf(t *testing.T, data string) string {
 }
 
 func TestDemo(t *testing.T) {
+	t.Parallel()
 	data := filepath.Join(t.TempDir(), "data")
 	first := tourOf(t, data)
 	require.Regexp(t, `Tenant northstar: \d+ created\n`, first)

@@ -16,6 +16,7 @@ import (
 // What one device has embedded another serves, in the same order and with the
 // same scores but for the last bits.
 func TestDevicesServeEachOthersVectors(t *testing.T) {
+	t.Parallel()
 	h := newHome(t, onePerson)
 	search := func(d *served) []client.SearchResult {
 		r, err := d.as("ann").Search(t.Context(), "c", client.SearchRequest{Query: "tides", Strategy: "hybrid-rerank"})

@@ -41,7 +41,8 @@ func finds(t *testing.T, found map[string][]finding, check string, s severity, w
 }
 
 func TestDoctorOfAHealthyDaemon(t *testing.T) {
-	h := newHome(t, onePerson)
+	t.Parallel()
+	h := newHome(t, onePerson, pretrained(t))
 	require.Equal(t, h.dir, above(filepath.Join(h.dir, "a", "b", "c")))
 	found := h.doctor(0)
 	finds(t, found, "data", fine, "not there yet")
@@ -64,6 +65,7 @@ func TestDoctorOfAHealthyDaemon(t *testing.T) {
 }
 
 func TestDoctorOfBrokenSettings(t *testing.T) {
+	t.Parallel()
 	busy, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
 	defer busy.Close()
@@ -112,6 +114,7 @@ func readable(t *testing.T) string {
 }
 
 func TestDoctorOfDamage(t *testing.T) {
+	t.Parallel()
 	model, err := pulled()
 	require.NoError(t, err)
 	copied := filepath.Join(t.TempDir(), "copy")
@@ -139,6 +142,7 @@ func TestDoctorOfDamage(t *testing.T) {
 }
 
 func TestDoctorReachesTheDatabase(t *testing.T) {
+	t.Parallel()
 	h := newHome(t, onePerson, settings{"store": postgrestest.URL(t)})
 	require.Len(t, h.doctor(0)["database"], 1)
 }

@@ -47,6 +47,7 @@ func dumpOf(t *testing.T, h *home, collection string) string {
 // What is dumped can be ingested, and is then dumped as the same lines, byte for
 // byte: text, title, access.
 func TestADumpIsIngestedAgain(t *testing.T) {
+	t.Parallel()
 	h := ingested(t, jsonl(t, everything()...), "docs")
 	first := dumpOf(t, h, "docs")
 	require.Contains(t, first, `"format":"text","text":"Crane\n\nLifts <9> tons."`)
@@ -100,6 +101,7 @@ func TestADumpOfOwnVectors(t *testing.T) {
 // All collections go into files with their names; which one is asked for if one
 // does not say.
 func TestADumpOfManyCollections(t *testing.T) {
+	t.Parallel()
 	h := newHome(t, map[string]person{"ann": {tenant: "acme", roles: []string{"admin"}}, "eve": {tenant: "../x,y", roles: []string{"admin"}}})
 	d := h.serve()
 	for _, who := range []string{"ann", "eve"} {

@@ -345,6 +345,7 @@ func (r *trial) everyKey() map[string]bool {
 }
 
 func TestKillDuringBulkIngestionLosesNothingAcknowledged(t *testing.T) {
+	t.Parallel()
 	runs := *killRuns
 	if testing.Short() {
 		runs = min(runs, killsShort)

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -10,6 +11,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/alecthomas/kong"
 	"github.com/schollz/progressbar/v3"
 
 	"sluice/client"
@@ -31,6 +33,7 @@ type evalCommand struct {
 
 // evalled is what is evaluated: a data set, its cases, and the service.
 type evalled struct {
+	output
 	Dataset    string   `arg:"" help:"Directory of the data set: grounded-access, rag-multi-corpus, kubernetes-keps, chunking-evaluation, one in BEIR's format, or your own (documents.jsonl, principals.jsonl, cases.jsonl)."`
 	Split      string   `help:"Cases of this split only, for example test. Default: all."`
 	Strategies []string `default:"sparse,dense,hybrid" help:"Strategies to compare."`
@@ -41,7 +44,6 @@ type evalled struct {
 	Server     string   `xor:"who" required:"" help:"Address of a running daemon."`
 	Secret     string   `type:"existingfile" help:"With --server: the HS256 secret the daemon trusts for issuer sluice-eval, audience sluice, key id eval."`
 	Ingest     bool     `help:"With --server: ingest the data set first."`
-	JSON       string   `name:"json" type:"path" help:"File for the figures."`
 }
 
 func (c evalled) options() (eval.Options, error) {
@@ -49,7 +51,7 @@ func (c evalled) options() (eval.Options, error) {
 	return eval.Options{
 		Dataset: c.Dataset, Split: c.Split, Strategies: c.Strategies, Ingest: c.Self || c.Ingest,
 		Chunker: c.Chunker, CodeBits: c.CodeBits,
-		Connect: connect, JSON: c.JSON, Command: commandLine(), Progress: progressBars(), Kernels: simd.Best().Level,
+		Connect: connect, Command: commandLine(), Progress: progressBars(), Kernels: simd.Best().Level,
 	}, err
 }
 
@@ -63,13 +65,13 @@ type evalRunCommand struct {
 	Out     string             `type:"path" help:"Directory for run.json, cases.jsonl and report.md."`
 }
 
-func (c evalRunCommand) Run(ctx context.Context) error {
+func (c evalRunCommand) Run(ctx context.Context, k *kong.Context) error {
 	options, err := c.options()
 	if err != nil {
 		return err
 	}
 	if len(c.Compare) > 0 {
-		return c.compare(ctx, options)
+		return c.compare(ctx, k, options)
 	}
 	options.Out, options.Probes, options.Fusion = c.Out, c.Probes, c.Fusion
 	if options.Ranking, err = rankingOf(c.Ranking); err != nil {
@@ -78,11 +80,15 @@ func (c evalRunCommand) Run(ctx context.Context) error {
 	if c.Probes && !c.Self {
 		return errors.New("--probes goes with --self: each principal needs a service of its own to compare with")
 	}
-	report, err := eval.Run(ctx, options)
-	if report.Outcome != eval.Failed {
-		fmt.Print(report.Markdown())
-	}
-	return outcomeError(report, err)
+	var report eval.Report
+	var disagreement error
+	err = c.evaluate(ctx, k, func(ctx context.Context) (_ evaluation, err error) {
+		if report, err = eval.Run(ctx, options); errors.Is(err, eval.ErrDisagreement) {
+			disagreement, err = err, nil // it has figures
+		}
+		return report, err
+	})
+	return cmp.Or(err, disagreement, outcomeError(report))
 }
 
 // rankingOf takes the names that a search's JSON has.
@@ -100,16 +106,19 @@ func rankingOf(values map[string]float64) (client.Ranking, error) {
 	return ranking, nil
 }
 
-func (c evalRunCommand) compare(ctx context.Context, o eval.Options) error {
+func (c evalRunCommand) compare(ctx context.Context, k *kong.Context, o eval.Options) error {
 	if !c.Self || c.Out != "" || c.Chunker != "" {
 		return errors.New("--compare-chunkers goes with --self and --json, without --chunker and --out")
 	}
-	compared, err := eval.Compare(ctx, o, c.Compare)
+	var compared eval.Comparison
+	err := c.evaluate(ctx, k, func(ctx context.Context) (_ evaluation, err error) {
+		compared, err = eval.Compare(ctx, o, c.Compare)
+		return compared, err
+	})
 	if err != nil {
-		return exitCode{1, err}
+		return err
 	}
-	fmt.Print(compared.Markdown())
-	return outcomeError(compared.Outcome(), nil)
+	return outcomeError(compared.Outcome())
 }
 
 // commandLine is how this process was called, by the program's name alone.
@@ -145,10 +154,7 @@ func progressBars() func(stage string, done, total int) {
 	}
 }
 
-func outcomeError(report eval.Report, err error) error {
-	if err != nil {
-		return exitCode{1, err}
-	}
+func outcomeError(report eval.Report) error {
 	if report.Outcome == eval.Passed {
 		return nil
 	}

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/alecthomas/kong"
+
 	"sluice/eval"
 	model "sluice/eval/scripted"
 	"sluice/kernels/simd"
@@ -20,6 +22,7 @@ import (
 const scriptedModel = "scripted: answers everything"
 
 type evalAnswersCommand struct {
+	output
 	Dataset   string   `arg:"" help:"Directory of the data set: grounded-access."`
 	Split     string   `help:"Cases of this split only, for example test. Default: all."`
 	Precision string   `default:"auto" enum:"auto,f32,bf16,int8" help:"Arithmetic of the embedding model."`
@@ -28,15 +31,15 @@ type evalAnswersCommand struct {
 	KeyEnv    string   `help:"Environment variable with the key to send, if one is wanted."`
 	Relevance *float64 `help:"Setting answer.relevance. Default: the daemon's."`
 	Rerank    bool     `help:"Setting answer.rerank."`
-	JudgeURL  string   `help:"API of a model that counts and matches facts of answers. Default: none is asked."`
+	Context   int      `name:"context-tokens" help:"Setting answer.context_tokens. Default: the daemon's."`
+	JudgeURL  string   `help:"API of a model that extracts and matches the facts of answers and references. Default: none is asked."`
 	Judge     string   `name:"judge-model" help:"The model's name there."`
 	JudgeKey  string   `name:"judge-key-env" help:"Environment variable with the key to send."`
 	Out       string   `type:"path" help:"Directory for run.json, answers.jsonl and report.md."`
-	JSON      string   `name:"json" type:"path" help:"File for the figures."`
 }
 
 // Run starts a daemon of its own, and the scripted model if there is no other.
-func (c evalAnswersCommand) Run(ctx context.Context) error {
+func (c evalAnswersCommand) Run(ctx context.Context, k *kong.Context) error {
 	settings, name, stop, err := c.model()
 	if err != nil {
 		return err
@@ -44,16 +47,19 @@ func (c evalAnswersCommand) Run(ctx context.Context) error {
 	defer stop()
 	options := eval.AnswerOptions{Model: name, Options: eval.Options{
 		Dataset: c.Dataset, Split: c.Split, Ingest: true, Connect: eval.Over(answeringStarter(c.Precision, settings)),
-		Out: c.Out, JSON: c.JSON, Command: commandLine(), Progress: progressBars(), Kernels: simd.Best().Level,
+		Out: c.Out, Command: commandLine(), Progress: progressBars(), Kernels: simd.Best().Level,
 	}}
 	if c.JudgeURL != "" {
 		options.Judge = chat.New(c.JudgeURL, c.Judge, os.Getenv(c.JudgeKey))
 	}
-	report, err := eval.RunAnswers(ctx, options)
+	var report eval.AnswerReport
+	err = c.evaluate(ctx, k, func(ctx context.Context) (_ evaluation, err error) {
+		report, err = eval.RunAnswers(ctx, options)
+		return report, err
+	})
 	if err != nil {
-		return exitCode{1, err}
+		return err
 	}
-	fmt.Println(report.Markdown())
 	if report.Outcome != eval.Passed {
 		return exitCode{report.Outcome.ExitCode(), fmt.Errorf("%d findings", len(report.Findings))}
 	}
@@ -61,7 +67,7 @@ func (c evalAnswersCommand) Run(ctx context.Context) error {
 }
 
 func (c evalAnswersCommand) model() (settings *config.Answer, name string, stop func(), err error) {
-	settings = &config.Answer{BaseURL: c.BaseURL, Model: c.Model, KeyEnv: c.KeyEnv, Relevance: c.Relevance, Rerank: c.Rerank, Timeout: 2 * time.Minute}
+	settings = &config.Answer{BaseURL: c.BaseURL, Model: c.Model, KeyEnv: c.KeyEnv, Relevance: c.Relevance, Rerank: c.Rerank, ContextTokens: c.Context, Timeout: 2 * time.Minute}
 	if c.BaseURL != "" {
 		return settings, c.Model, func() {}, nil
 	}

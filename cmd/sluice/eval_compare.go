@@ -2,30 +2,22 @@ package main
 
 import (
 	"context"
-	"fmt"
 
-	"sluice/bench/figures"
+	"github.com/alecthomas/kong"
+
 	"sluice/eval"
 )
 
 type evalCompareCommand struct {
+	output
 	First    string `arg:"" type:"existingdir" help:"Directory that eval run --out wrote."`
 	Second   string `arg:"" optional:"" type:"existingdir" help:"Directory of a run that is compared with the first, strategy by strategy. Default: the strategies of the first are compared with one of them."`
 	Baseline string `help:"Without a second run: the strategy that the others are compared with. Default: the first of the run."`
 	Metric   string `default:"ndcg@10" help:"What is compared: recall@k, mrr@k or ndcg@k."`
-	JSON     string `name:"json" type:"path" help:"File for the figures."`
 }
 
-func (c evalCompareCommand) Run(ctx context.Context) error {
-	contrasts, err := c.contrasts()
-	if err != nil {
-		return err
-	}
-	fmt.Print(contrasts.Markdown())
-	if c.JSON == "" {
-		return nil
-	}
-	return contrasts.Figures(commandLine(), figures.Commit(ctx)).Write(c.JSON)
+func (c evalCompareCommand) Run(ctx context.Context, k *kong.Context) error {
+	return c.evaluate(ctx, k, func(context.Context) (evaluation, error) { return c.contrasts() })
 }
 
 func (c evalCompareCommand) contrasts() (eval.Contrasts, error) {

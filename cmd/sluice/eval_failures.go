@@ -2,7 +2,8 @@ package main
 
 import (
 	"context"
-	"fmt"
+
+	"github.com/alecthomas/kong"
 
 	"sluice/eval"
 )
@@ -14,23 +15,11 @@ type evalFailuresCommand struct {
 	Out string `type:"path" help:"Directory for report.md and a file of every case with misses."`
 }
 
-func (c evalFailuresCommand) Run(ctx context.Context) error {
+func (c evalFailuresCommand) Run(ctx context.Context, k *kong.Context) error {
 	options, err := c.options()
 	if err != nil {
 		return err
 	}
-	failures, err := eval.Trace(ctx, options, c.At)
-	if err != nil {
-		return exitCode{1, err}
-	}
-	fmt.Print(failures.Markdown())
-	if c.Out != "" {
-		if err := failures.Write(c.Out); err != nil {
-			return err
-		}
-	}
-	if c.JSON == "" {
-		return nil
-	}
-	return failures.Figures().Write(c.JSON)
+	options.Out = c.Out
+	return c.evaluate(ctx, k, func(ctx context.Context) (evaluation, error) { return eval.Trace(ctx, options, c.At) })
 }

@@ -19,7 +19,7 @@ func (c evalRouterCommand) Run(ctx context.Context) error {
 		Connect: eval.Over(selfStarter(c.Precision)), Command: commandLine(), Kernels: simd.Best().Level, Progress: progressBars(),
 	})
 	if err != nil {
-		return exitCode{1, err}
+		return err
 	}
 	for i, name := range model.Features {
 		fmt.Printf("%-10s %+.3f\n", name, model.Weights[i])

@@ -6,13 +6,22 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"sluice/bench/figures"
 )
 
 func TestEvalValidate(t *testing.T) {
+	t.Parallel()
 	file := filepath.Join(t.TempDir(), "figures.json")
 	r := sluice(t, "eval", "validate", groundedAccess, "--json", file)
 	require.Zero(t, r.code, "%s", r)
-	require.Equal(t, 96.0, readFigures(t, file)["items"])
+	f, err := figures.Read(file)
+	require.NoError(t, err)
+	require.Equal(t, 96.0, f.Figures["items"])
+	require.Equal(t, "0.5", f.Flags["low"])
+	require.NotEmpty(t, f.Environment.Kernels)
+	require.NotEmpty(t, f.Modules)
+	require.Positive(t, f.Seconds)
 
 	r = sluice(t, "eval", "validate", groundedAccess, "--share", "0.9")
 	require.Equal(t, 1, r.code, "%s", r)
@@ -22,6 +31,7 @@ func TestEvalValidate(t *testing.T) {
 
 // A run is compared with itself and within itself, and its misses are traced.
 func TestEvalCompareAndFailures(t *testing.T) {
+	t.Parallel()
 	needModel(t)
 	dir := t.TempDir()
 	run, file := filepath.Join(dir, "run"), filepath.Join(dir, "figures.json")
@@ -51,6 +61,7 @@ func TestEvalCompareAndFailures(t *testing.T) {
 }
 
 func TestEvalSweep(t *testing.T) {
+	t.Parallel()
 	needModel(t)
 	file := filepath.Join(t.TempDir(), "figures.json")
 	r := sluice(t, "eval", "sweep", groundedAccess, "--strategies", "sparse,dense", "--json", file)
@@ -63,6 +74,7 @@ func TestEvalSweep(t *testing.T) {
 
 // Golden files need neither a model nor a service.
 func TestEvalAxes(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	file := filepath.Join(dir, "figures.json")
 	r := sluice(t, "eval", "axes", "--twins", "../../eval/fidelity/testdata/twins", "--out", dir, "--json", file)

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"encoding/json"
 	"os"
 	"path/filepath"
 	"strings"
@@ -35,6 +34,7 @@ func evalRun(t *testing.T, dataset, strategies, json string) result {
 
 // The figures are those of the plain reference with the same model.
 func TestEvaluationPassesAndReachesItsFigures(t *testing.T) {
+	t.Parallel()
 	file := filepath.Join(t.TempDir(), "figures.json")
 	r := evalRun(t, groundedAccess, "sparse,dense,hybrid,hybrid-late", file)
 	require.Zero(t, r.code, "%s", r)
@@ -51,6 +51,7 @@ func TestEvaluationPassesAndReachesItsFigures(t *testing.T) {
 
 // Nobody can tell by any answer that a document exists that they may not see.
 func TestProbesTellNothing(t *testing.T) {
+	t.Parallel()
 	needModel(t)
 	file := filepath.Join(t.TempDir(), "figures.json")
 	r := sluice(t, "eval", "run", groundedAccess, "--self", "--split", "dev", "--strategies", "sparse,hybrid-late", "--probes", "--json", file)
@@ -64,14 +65,13 @@ func TestProbesTellNothing(t *testing.T) {
 
 func readFigures(t *testing.T, file string) map[string]float64 {
 	t.Helper()
-	text, err := os.ReadFile(file)
+	f, err := figures.Read(file)
 	require.NoError(t, err)
-	var f figures.File
-	require.NoError(t, json.Unmarshal(text, &f))
 	return f.Figures
 }
 
 func TestEvaluationFindsARestrictedDocumentThatWasLabelledPublic(t *testing.T) {
+	t.Parallel()
 	const label = "file: corpus/northstar/security-key-ceremony.md\n    classification: "
 	dataset := relabelled(t, label+"restricted", label+"public")
 	file := filepath.Join(t.TempDir(), "figures.json")
@@ -85,6 +85,7 @@ func TestEvaluationFindsARestrictedDocumentThatWasLabelledPublic(t *testing.T) {
 }
 
 func TestEvaluationFindsDocumentsOutOfScope(t *testing.T) {
+	t.Parallel()
 	for what, label := range map[string][3]string{
 		"region":   {"    regions:\n    - EU\n", "", "hr-public-holidays-eu"},
 		"validity": {"valid_from: '2025-01-01T00:00:00Z'", "valid_from: '2023-01-01T00:00:00Z'", "hr-travel-policy-2025"},

@@ -61,6 +61,9 @@ func (d *daemon) sweepIndexes(ctx context.Context) error {
 	if err == nil && len(d.milvus) > 0 {
 		err = sweep(d.milvusDir(), "*", kept, func(dir string) error { return d.removeFromMilvus(ctx, dir) })
 	}
+	if err == nil {
+		err = d.sweepMilvus(ctx)
+	}
 	return err
 }
 

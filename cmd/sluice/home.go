@@ -44,6 +44,7 @@ func (d *daemon) openDatabase(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
+	d.database = st.ID()
 	d.store, d.indexes = st, filepath.Join(indexDir(d.config.Data), st.ID())
 	d.shared = append(d.shared, retrieve.Shared(d.config.StoreStaleness))
 	d.log.Info("the store is a database", "identity", st.ID(), "staleness", d.config.StoreStaleness)

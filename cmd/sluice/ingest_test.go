@@ -15,6 +15,7 @@ import (
 var onePerson = map[string]person{"ann": {tenant: "acme", roles: []string{"admin"}}}
 
 func TestIngestFolder(t *testing.T) {
+	t.Parallel()
 	d := newHome(t, onePerson).serve()
 	dir := mixed(t)
 
@@ -60,6 +61,7 @@ func TestIngestFolder(t *testing.T) {
 }
 
 func TestIngestIsRefused(t *testing.T) {
+	t.Parallel()
 	people := map[string]person{
 		"ann": {tenant: "acme", roles: []string{"admin"}},
 		"bob": {tenant: "acme", roles: []string{"read"}},
@@ -93,11 +95,12 @@ func TestIngestIsRefused(t *testing.T) {
 }
 
 func TestSearchOutput(t *testing.T) {
+	t.Parallel()
 	people := map[string]person{
 		"ann": {tenant: "acme", roles: []string{"admin"}},
 		"bob": {tenant: "acme", roles: []string{"read"}},
 	}
-	d := newHome(t, people).serve()
+	d := newHome(t, people, pretrained(t)).serve()
 	d.collection("ann", "docs")
 	ann := d.as("ann")
 	for key, text := range map[string]string{"harbour.md": "# Harbour\n\n## Hours\n\nThe harbour opens at six.", "crane.md": "# Crane\n\nThe crane lifts nine tons."} {

@@ -160,6 +160,7 @@ func (w *witness) compare(before, after map[string]holding, seen map[string]uint
 // granted, revoked, replaced and deleted while their people search and list:
 // every answer that starts after an acknowledgement obeys it.
 func TestAnswersObeyWhatIsAcknowledged(t *testing.T) {
+	t.Parallel()
 	const seed = 5
 	t.Logf("seed %d", seed)
 	changes := 600
@@ -213,6 +214,7 @@ func TestAnswersObeyWhatIsAcknowledged(t *testing.T) {
 
 // What another tenant has is as missing as what nobody has.
 func TestOtherTenantsAreAsGoodAsAbsent(t *testing.T) {
+	t.Parallel()
 	d := newHome(t, map[string]person{
 		"ann": {tenant: "acme", roles: []string{"admin"}},
 		"eve": {tenant: "globex", roles: []string{"admin"}},

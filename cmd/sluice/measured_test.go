@@ -12,8 +12,6 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
-
-	"sluice/bench/figures"
 )
 
 // named is what stands for a value in the commands of the docs.
@@ -147,9 +145,7 @@ func TestQuickFiguresOfTheDocs(t *testing.T) {
 				args := slices.DeleteFunc(withValues(words[1:]), func(w string) bool { return w == "--json" || w == "f.json" })
 				r := sluice(t, append(append(args, shorter...), "--json", path)...)
 				require.Zero(t, r.code, "%s: %s", m[1], r)
-				f, err := figures.Read(path)
-				require.NoError(t, err)
-				printed = f.Figures
+				printed = readFigures(t, path)
 				continue
 			}
 			if len(words) == 1 && strings.ContainsAny(m[1], "._") && !strings.ContainsAny(m[1], "/()") {

@@ -19,6 +19,7 @@ var metricName = regexp.MustCompile(`\b(?:sluice|process|go)_\w+|\bup\b`)
 // A daemon has every metric that alerts, dashboard and documentation name, and
 // its own are named as Prometheus' own linter wants.
 func TestMetrics(t *testing.T) {
+	t.Parallel()
 	r := newReloading(t)
 	key := r.home.keys["ann"]
 	require.Equal(t, 201, r.send("PUT", "/v1/collections/docs", "{}", key))

@@ -5,8 +5,11 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
 	"slices"
+	"strings"
+	"time"
 
 	"github.com/RoaringBitmap/roaring/v2"
 
@@ -39,16 +42,39 @@ func (d *daemon) openOnMilvus(c store.Collection, fresh bool) (index.Index, erro
 		return nil, err
 	}
 	if !fresh {
-		ix, err := milvus.Open(ctx, d.milvus, options)
+		ix, err := d.openWhole(ctx, c.ID, options)
 		if !errors.Is(err, index.ErrRebuild) {
 			return ix, err
 		}
 		d.log.Warn("the index cannot be used and is rebuilt", "collection", c.Name, "reason", err)
 	}
-	if err := milvus.Remove(ctx, d.milvus, options); err != nil {
+	if options.Shared > 0 {
+		err = milvus.Forget(options)
+	} else {
+		err = milvus.Remove(ctx, d.milvus, options)
+	}
+	if err != nil {
 		return nil, err
 	}
 	return milvus.Open(ctx, d.milvus, options)
+}
+
+// openWhole opens an index. index.ErrRebuild: it lacks rows that the store has.
+func (d *daemon) openWhole(ctx context.Context, generation uint32, options milvus.Options) (index.Index, error) {
+	ix, err := milvus.Open(ctx, d.milvus, options)
+	if err != nil {
+		return nil, err
+	}
+	records, err := d.store.Records(ctx, generation, ix.Lacks())
+	for ordinal, record := range records {
+		if ix.Holds(ordinal, record.FirstRow) {
+			err = fmt.Errorf("the servers lack rows of document %d: %w", ordinal, index.ErrRebuild)
+		}
+	}
+	if err != nil {
+		return nil, errors.Join(err, ix.Close())
+	}
+	return ix, nil
 }
 
 func (d *daemon) milvusOptions(c store.Collection) (milvus.Options, error) {
@@ -59,18 +85,80 @@ func (d *daemon) milvusOptions(c store.Collection) (milvus.Options, error) {
 	info := d.embedder.Info()
 	model := c.Settings.Model(info.Digest)
 	name := milvusName(c, model)
-	return milvus.Options{
+	o := milvus.Options{
 		Name: name, Dir: filepath.Join(d.milvusDir(), name),
 		Dimensions: c.Settings.Dimensions(info.Dimensions), Analyzer: analyzer, Model: model,
-		Partial: d.config.MilvusDown == "degrade", Log: d.log,
-	}, nil
+		Partial: d.config.MilvusDown == "degrade", Log: d.log, Owner: milvusOwner(d.database, c.ID),
+	}
+	if d.database != "" {
+		o.Shared = d.config.StoreStaleness + d.config.Limits.RequestTimeout + clocksPart
+	}
+	return o, nil
+}
+
+// clocksPart is how much longer than it should a search of another daemon may last.
+const clocksPart = 10 * time.Second
+
+// milvusOwner names a generation of a database. Numbers of generations are never used again.
+func milvusOwner(database string, generation uint32) string {
+	return fmt.Sprintf("%s%d", milvusOwners(database), generation)
+}
+
+func milvusOwners(database string) string {
+	return "rows of Sluice: database " + database + ", generation "
+}
+
+// sweepMilvus drops collections of generations that the store has no more: another
+// daemon may have made one just when it was dropped, or ended before it dropped it.
+func (d *daemon) sweepMilvus(ctx context.Context) error {
+	if d.database == "" {
+		return nil
+	}
+	found := make([]map[string]string, len(d.milvus))
+	for i, cluster := range d.milvus {
+		var err error
+		if found[i], err = cluster.Owners(ctx, milvusPrefix); err != nil {
+			return err
+		}
+	}
+	live, err := d.liveOwners(ctx) // read later: who is not in it now never will be
+	if err != nil {
+		return err
+	}
+	for i, cluster := range d.milvus {
+		for name, owner := range found[i] {
+			if !strings.HasPrefix(owner, milvusOwners(d.database)) || live[owner] {
+				continue
+			}
+			if err := cluster.Drop(ctx, name); err != nil {
+				return err
+			}
+			d.log.Info("dropped a collection of a generation that is gone", "collection", name)
+		}
+	}
+	return nil
+}
+
+func (d *daemon) liveOwners(ctx context.Context) (map[string]bool, error) {
+	all, err := d.store.Collections(ctx)
+	owners := map[string]bool{}
+	for _, c := range all {
+		for _, g := range c.Live() {
+			owners[milvusOwner(d.database, g.ID)] = true
+		}
+	}
+	return owners, err
 }
 
 // milvusDir has a directory for each index, of its name.
 func (d *daemon) milvusDir() string { return filepath.Join(d.config.Data, "milvus") }
 
-// removeFromMilvus removes the index that a directory is of.
+// removeFromMilvus removes the index that a directory is of. Of one that other
+// daemons may use only the directory goes.
 func (d *daemon) removeFromMilvus(ctx context.Context, dir string) error {
+	if d.database != "" {
+		return os.RemoveAll(dir)
+	}
 	return milvus.Remove(ctx, d.milvus, milvus.Options{Name: filepath.Base(dir), Dir: dir})
 }
 
@@ -93,7 +181,7 @@ func (c checkCommand) checkMilvus(ctx context.Context, report func(string)) (err
 	if err != nil {
 		return err
 	}
-	return c.sweepMilvus(ctx, clusters, owned, report)
+	return c.listOthers(ctx, clusters, owned, report)
 }
 
 // compareMilvus returns the names of the collections that belong to the store.
@@ -150,9 +238,9 @@ func storedOptions(ctx context.Context, st store.Store, c store.Collection) (o m
 	return o, true, nil
 }
 
-// sweepMilvus lists collections that are not the store's, and drops those that
+// listOthers lists collections that are not the store's, and drops those that
 // were named. Another store, or another model, may own the others.
-func (c checkCommand) sweepMilvus(ctx context.Context, clusters []*milvus.Cluster, owned map[string]bool, report func(string)) error {
+func (c checkCommand) listOthers(ctx context.Context, clusters []*milvus.Cluster, owned map[string]bool, report func(string)) error {
 	for _, cluster := range clusters {
 		names, err := cluster.Collections(ctx, milvusPrefix)
 		if err != nil {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"path/filepath"
@@ -18,8 +19,10 @@ import (
 // serves: through writes, revocations, deletions and a restart. Then the check
 // finds nothing, and nothing but what is another's.
 func TestMilvus(t *testing.T) {
+	t.Parallel()
 	address := milvustest.Serve(t)
 	h := newHome(t, accessPeople, settings{"milvus": []string{address}})
+	t.Cleanup(func() { removeIndexes(t, address, filepath.Join(h.data(), "milvus")) })
 	embedded := newHome(t, accessPeople).serve()
 	d := h.serve()
 	both := func(do func(*served)) {
@@ -72,6 +75,19 @@ func TestMilvus(t *testing.T) {
 	r = sluice(t, "check", other.data(), "--milvus", address)
 	require.Equal(t, 1, r.code, "%s", r)
 	require.Contains(t, r.out, "is of no collection here")
+}
+
+// removeIndexes leaves nothing on a server of the indexes in a directory.
+func removeIndexes(t *testing.T, address, dir string) {
+	ctx := context.Background() // the test's has ended
+	cluster, err := milvus.Connect(ctx, address)
+	require.NoError(t, err)
+	indexes, err := filepath.Glob(filepath.Join(dir, "*"))
+	require.NoError(t, err)
+	for _, one := range indexes {
+		require.NoError(t, milvus.Remove(ctx, []*milvus.Cluster{cluster}, milvus.Options{Name: filepath.Base(one), Dir: one}))
+	}
+	require.NoError(t, cluster.Close())
 }
 
 // leftOver makes an index of no generation.

@@ -63,6 +63,7 @@ func hitsOf(r client.SearchResponse) (hits []string) {
 // Pages with vectors of their own go the whole way: command line, daemon, kill,
 // restart, rebuilt index; for those who may read them, and for nobody else.
 func TestPagesWithOwnVectors(t *testing.T) {
+	t.Parallel()
 	people := map[string]person{
 		"ann": {tenant: "acme", roles: []string{"admin"}}, "bob": {tenant: "acme", roles: []string{"read"}},
 		"eve": {tenant: "rival", roles: []string{"admin"}},
@@ -135,6 +136,7 @@ func jsonText(t *testing.T, value any) string {
 // One bad document is told from its neighbours, and a collection of the model
 // from one of vectors.
 func TestBadPagesHarmNoNeighbours(t *testing.T) {
+	t.Parallel()
 	d := newHome(t, onePerson).serve()
 	ann := d.as("ann")
 	_, err := ann.CreateCollection(t.Context(), "both", client.CollectionSettings{OwnVectors: &client.OwnVectors{Dimensions: 2, MultiDimensions: wordDimensions}})

@@ -14,6 +14,7 @@ import (
 // The Python client is checked with its own tools, and against daemons of this
 // tree, which its tests start. `make test` installs what they need.
 func TestPythonClient(t *testing.T) {
+	t.Parallel()
 	needModel(t)
 	cache, err := hub.CacheDir()
 	require.NoError(t, err)

@@ -11,6 +11,7 @@ import (
 
 // What cannot be meant is refused, with what to do.
 func TestRefusalsSayWhatToDo(t *testing.T) {
+	t.Parallel()
 	r := sluice(t, "search", "question", "-c", "docs", "-k", "0")
 	require.Equal(t, 1, r.code)
 	require.Contains(t, r.err, "-k 0: give a number of passages from 1 to 100")

@@ -128,6 +128,7 @@ func (r *reindexTrial) finish(d *served) client.Generations {
 }
 
 func TestKillsDuringAReindexLoseNothing(t *testing.T) {
+	t.Parallel()
 	rounds, documents := 6, 60
 	if testing.Short() {
 		rounds, documents = 1, 12
@@ -161,6 +162,7 @@ func TestKillsDuringAReindexLoseNothing(t *testing.T) {
 // Searches at a steady rate see one generation each, and none fails, while
 // generations are built, switched, rolled back and dropped.
 func TestSearchesSeeOneGeneration(t *testing.T) {
+	t.Parallel()
 	r := newReindexTrial(t, 1, 6)
 	d := r.home.serve()
 	r.fill(d)
@@ -196,6 +198,7 @@ func archiveOf(t *testing.T, r *reindexTrial) string {
 }
 
 func TestReindexCommand(t *testing.T) {
+	t.Parallel()
 	r := newReindexTrial(t, 1, 3)
 	d := r.home.serve()
 	r.fill(d)

@@ -114,6 +114,7 @@ func (r *reloading) metric(name string) string {
 }
 
 func TestReload(t *testing.T) {
+	t.Parallel()
 	r := newReloading(t)
 	h, old := r.home, r.home.keys["ann"]
 	require.Equal(t, 200, r.info(old))
@@ -152,6 +153,7 @@ func TestReload(t *testing.T) {
 
 // An API key that is taken out of the file ends with the next reload.
 func TestReloadOfAPIKeys(t *testing.T) {
+	t.Parallel()
 	r := newReloading(t)
 	old := r.home.keys["ann"]
 	key, hash := identity.NewKey()

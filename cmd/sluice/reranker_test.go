@@ -26,6 +26,7 @@ func tinyReranker(t *testing.T) string {
 
 // The same daemon without a reranker, and with one.
 func TestReranker(t *testing.T) {
+	t.Parallel()
 	h := newHome(t, onePerson)
 	search := func(d *served) client.SearchResponse {
 		r, err := d.as("ann").Search(t.Context(), "c", client.SearchRequest{Query: "tides", Strategy: "hybrid-rerank", Explain: true})
@@ -81,6 +82,7 @@ func tinyClassifier(t *testing.T) string {
 
 // A classifier of several labels serves /predict, and is no reranker.
 func TestClassifier(t *testing.T) {
+	t.Parallel()
 	h := newHome(t, onePerson)
 	moods := tinyClassifier(t)
 	d := h.serve("--classifier", moods)

@@ -34,6 +34,7 @@ func digest(t testing.TB, dir string) string {
 }
 
 func TestTheSecondDaemonOnADirectoryIsRefused(t *testing.T) {
+	t.Parallel()
 	h := newHome(t, onePerson)
 	d := h.serve()
 	d.collection("ann", "docs")
@@ -47,6 +48,7 @@ func TestTheSecondDaemonOnADirectoryIsRefused(t *testing.T) {
 }
 
 func TestADirectoryOfANewerFormatIsLeftAlone(t *testing.T) {
+	t.Parallel()
 	h := newHome(t, onePerson)
 	d := h.serve()
 	d.collection("ann", "docs")
@@ -66,6 +68,7 @@ func TestADirectoryOfANewerFormatIsLeftAlone(t *testing.T) {
 }
 
 func TestModelsThatAreNone(t *testing.T) {
+	t.Parallel()
 	h := newHome(t, onePerson)
 	require.Contains(t, h.refused("--model", "no-such-model").err, modelName, "it says which are known")
 
@@ -81,6 +84,7 @@ func TestModelsThatAreNone(t *testing.T) {
 }
 
 func TestConfigurationsThatAreRefused(t *testing.T) {
+	t.Parallel()
 	h := newHome(t, onePerson)
 	text, err := os.ReadFile(h.config())
 	require.NoError(t, err)
@@ -119,6 +123,7 @@ func policyHome(t *testing.T, policies string) *home {
 func (h *home) setPolicies(text string) { lay(h.t, h.policies, map[string]string{"all.cedar": text}) }
 
 func TestAPolicyThatFailsToParse(t *testing.T) {
+	t.Parallel()
 	h := policyHome(t, permitAll+"\nforbid (principal, action, resource) when {")
 	require.Regexp(t, `all\.cedar:\d+`, h.refused().err, "the first start needs policies")
 
@@ -144,6 +149,7 @@ func TestAPolicyThatFailsToParse(t *testing.T) {
 // The built-in policies permit much: they do not stand in for those that cannot
 // be read.
 func TestNoPoliciesWhereSomeAreConfigured(t *testing.T) {
+	t.Parallel()
 	h := newHome(t, onePerson)
 	h.serve().stop()
 	missing := filepath.Join(t.TempDir(), "polcies")
@@ -151,6 +157,7 @@ func TestNoPoliciesWhereSomeAreConfigured(t *testing.T) {
 }
 
 func TestHangupReadsThePoliciesAgain(t *testing.T) {
+	t.Parallel()
 	h := policyHome(t, permitAll)
 	d := h.serve()
 	d.collection("ann", "docs")
@@ -182,9 +189,10 @@ func TestHangupReadsThePoliciesAgain(t *testing.T) {
 // A daemon that is told to stop finishes what it has begun, and says from
 // which line on the rest is to be sent again.
 func TestStopDrains(t *testing.T) {
+	t.Parallel()
 	for name, signal := range map[string]syscall.Signal{"SIGTERM": syscall.SIGTERM, "SIGINT": syscall.SIGINT} {
 		t.Run(name, func(t *testing.T) {
-			h := newHome(t, onePerson)
+			h := newHome(t, onePerson, pretrained(t)) // a document takes longer than a signal
 			d := h.serve()
 			d.collection("ann", "docs")
 			written, refused := 0, 0

@@ -57,6 +57,7 @@ func answersTo(t *testing.T, c *client.Client) (all []any) {
 // A snapshot of a running daemon is a data directory as it was: documents,
 // access and index. What was done after it is gone, and that is said.
 func TestASnapshotIsRestored(t *testing.T) {
+	t.Parallel()
 	h := newHome(t, annAndBob, settings{"admin_listen": "127.0.0.1:0"})
 	d := h.serve()
 	d.collection("ann", "docs")
@@ -110,6 +111,7 @@ func TestASnapshotIsRestored(t *testing.T) {
 // While clients write, a snapshot has what was acknowledged before it, and no
 // half of anything.
 func TestASnapshotDuringWrites(t *testing.T) {
+	t.Parallel()
 	h := newHome(t, annAndBob, settings{"admin_listen": "127.0.0.1:0"})
 	d := h.serve()
 	d.collection("ann", "docs")
@@ -161,6 +163,7 @@ func TestASnapshotDuringWrites(t *testing.T) {
 // A stopped daemon's directory needs no daemon; a name is taken once, and is no
 // path; what a crash left is removed, and is never a snapshot.
 func TestSnapshotsOfAStoppedDaemon(t *testing.T) {
+	t.Parallel()
 	h := stocked(t)
 	r := sluice(t, "snapshot", h.data(), "one")
 	require.Zero(t, r.code, "%s", r)
@@ -202,6 +205,7 @@ func TestSnapshotsOfAStoppedDaemon(t *testing.T) {
 
 // The daemon that is asked must be the one of the directory.
 func TestASnapshotOfAnotherDaemon(t *testing.T) {
+	t.Parallel()
 	public := settings{"admin_listen": "127.0.0.1:0"}
 	h, stranger := newHome(t, onePerson, public), newHome(t, onePerson, public)
 	d, other := h.serve(), stranger.serve()

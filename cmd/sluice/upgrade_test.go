@@ -15,12 +15,13 @@ import (
 // The data directories of earlier programs are opened, searched and written by
 // this one, and nobody reads more than before. testdata/formats/make.sh made them.
 func TestUpgrade(t *testing.T) {
+	t.Parallel()
 	archives, err := filepath.Glob("testdata/formats/*.tar.gz")
 	require.NoError(t, err)
 	require.Len(t, archives, 2)
 	for _, archive := range archives {
 		t.Run(filepath.Base(archive), func(t *testing.T) {
-			h := newHome(t, accessPeople, settings{"precision": "f32"})
+			h := newHome(t, accessPeople, pretrained(t), settings{"precision": "f32"})
 			require.NoError(t, exec.Command("tar", "-xzf", archive, "-C", h.dir).Run())
 			d := h.serve()
 			require.NotContains(t, d.err.text(), "level=ERROR")

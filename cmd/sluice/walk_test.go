@@ -43,6 +43,7 @@ func (h *home) shell(line string) string {
 // Backup and restore as docs/operations.md has them, line by line: what the
 // restored directory lacks is what the old one's audit log names.
 func TestBackupAndRestoreAsDocumented(t *testing.T) {
+	t.Parallel()
 	if _, err := exec.LookPath("jq"); err != nil {
 		unavailable(t, "jq", err)
 	}

@@ -97,7 +97,7 @@ func tableOf(rows [][]item) *table {
 	columns := columnsOf(rows)
 	t := &table{box: boxOf(slices.Concat(rows...)), page: rows[0][0].line.page, bold: true}
 	for _, c := range columns {
-		t.columns = append(t.columns, centre(c))
+		t.columns = append(t.columns, column{c.Left, c.Right})
 	}
 	for n, row := range rows {
 		t.addRow(row, columns, beginsRow(row, columns))

@@ -104,30 +104,50 @@ func asRows(items []item) [][]item {
 // lined makes a table of what stands between rules, and returns the other runs.
 func (p *page) lined(rules []document.Box) (*table, []run) {
 	box := document.Box{Left: rules[0].Left - touching, Right: rules[0].Right + touching, Top: rules[0].Top, Bottom: rules[len(rules)-1].Bottom}
-	var all []item
-	for i := 1; i < len(rules); i++ {
-		all = append(all, p.between(rules[i-1], rules[i])...)
-	}
-	if len(all) == 0 || p.crossed(box) {
+	if p.crossed(box) {
 		return nil, nil
 	}
-	columns := columnsOf([][]item{all})
+	var rows [][]*cell
+	for i := 1; i < len(rules); i++ {
+		rows = append(rows, p.band(rules[i-1], rules[i], i == 1)...)
+	}
+	if len(rows) < 2 {
+		return nil, nil
+	}
+	columns := columnsOfRows(rows)
 	if len(columns) < 2 {
 		return nil, nil
 	}
-	t := &table{box: box, page: p.number, header: 1, bold: true}
-	for _, c := range columns {
-		t.columns = append(t.columns, centre(c))
-	}
-	for i := 1; i < len(rules); i++ {
-		for n, row := range asRows(p.between(rules[i-1], rules[i])) {
-			t.addRow(row, columns, n == 0 || i > 1 && beginsRow(row, columns))
-		}
-	}
-	if len(t.rows) < 2 {
-		return nil, nil
+	t := &table{box: box, page: p.number, header: 1, bold: true, columns: columns}
+	for _, row := range rows {
+		t.addCells(row)
 	}
 	return t, slices.DeleteFunc(slices.Clone(p.runs), func(r run) bool { return !r.turned && holds(box, r.box) })
+}
+
+// band are the rows between two rules; a header is one row.
+func (p *page) band(above, below document.Box, header bool) [][]*cell {
+	box := document.Box{Left: above.Left - touching, Right: above.Right + touching, Top: above.Bottom, Bottom: below.Top}
+	var runs []run
+	for _, r := range p.runs {
+		if !r.turned && holds(box, r.box) {
+			runs = append(runs, r)
+		}
+	}
+	rows := drawnRows(runs)
+	if header && len(rows) > 1 {
+		return [][]*cell{slices.Concat(rows...)}
+	}
+	return rows
+}
+
+// addCells adds a row.
+func (t *table) addCells(row []*cell) {
+	texts := make([]string, len(t.columns))
+	for i, at := range placed(row, t.columns) {
+		texts[at] = joinLines([]string{texts[at], row[i].text()})
+	}
+	t.rows = append(t.rows, texts)
 }
 
 // crossed says whether text stands across the left or right end of a box: the

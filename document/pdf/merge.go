@@ -9,7 +9,7 @@ import (
 )
 
 const (
-	sameColumn = 12.0 // points between the centres of one column on two pages
+	sameColumn = 12.0 // points between the ends or the middle of one column on two pages
 	leastSame  = 0.8  // share of the columns that have one
 )
 
@@ -74,7 +74,7 @@ func hasTitle(blocks []*block, i int) bool {
 func aligned(whole, part *table) (columns []int, share float64) {
 	same := 0
 	for _, x := range part.columns {
-		at := slices.IndexFunc(whole.columns, func(y float64) bool { return abs(x-y) <= sameColumn })
+		at := slices.IndexFunc(whole.columns, func(y column) bool { return x.far(document.Box{Left: y.left, Right: y.right}) <= sameColumn })
 		columns = append(columns, at)
 		if at >= 0 {
 			same++

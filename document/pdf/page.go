@@ -6,15 +6,7 @@ import (
 	"strings"
 	"unicode"
 
-	"github.com/klippa-app/go-pdfium/enums"
-	"github.com/klippa-app/go-pdfium/responses"
-
 	"sluice/document"
-)
-
-const (
-	objectPath  = enums.FPDF_PAGEOBJ_PATH
-	objectImage = enums.FPDF_PAGEOBJ_IMAGE
 )
 
 // Signs that stand around a raised mark until it is known whether a footnote
@@ -45,25 +37,35 @@ type run struct {
 	bold   bool
 	mono   bool
 	turned bool // it does not run from left to right
+	chars  []char
 }
 
-// addRuns takes the runs of a page. PDFium reports the box and font of each and,
-// apart from that, the characters in their order; what lies in a box may belong
-// to a run that is drawn over it, so the characters are dealt out in order. A
-// run with a wide gap in it, as between two cells, becomes two.
-func (p *page) addRuns(text *responses.GetPageTextStructured) {
+// addRuns takes the runs of a page. PDFium reports the box of each stretch of
+// text and, apart from that, the characters in their order; what lies in a box may belong
+// to a stretch that is drawn over it, so the characters are dealt out in order. A
+// stretch with a wide gap in it, as between two cells, becomes two runs.
+func (p *page) addRuns(chars []char, stretches []document.Box, style func(char int) run) {
 	at := 0
-	for i, r := range text.Rects {
-		var next *responses.CharPosition
-		if i+1 < len(text.Rects) {
-			next = &text.Rects[i+1].PointPosition
+	for i, box := range stretches {
+		var next *document.Box
+		if i+1 < len(stretches) {
+			next = &stretches[i+1]
 		}
-		first, end := take(text.Chars, at, r.PointPosition, next)
+		first, end := take(chars, at, box, next)
 		at = end
-		n := p.styled(r)
+		if first == end {
+			continue
+		}
+		r := style(first)
+		if r.size <= 0 {
+			r.size = height(box)
+		}
 		for first < end {
-			until := gapAfter(text.Chars[:end], first, 0.7*n.size)
-			p.addRun(n, text.Chars[first:until])
+			until := end
+			if !r.turned {
+				until = gapAfter(chars[:end], first, 0.7*r.size)
+			}
+			p.addRun(r, chars[first:until])
 			first = until
 		}
 	}
@@ -71,85 +73,77 @@ func (p *page) addRuns(text *responses.GetPageTextStructured) {
 
 // take returns the range of characters from position at on that lie in a box, up
 // to those that begin the next one.
-func take(chars []*responses.GetPageTextStructuredChar, at int, box responses.CharPosition, next *responses.CharPosition) (first, end int) {
-	for at < len(chars) && (isGenerated(chars[at]) || !within(box, chars[at].PointPosition)) {
+func take(chars []char, at int, box document.Box, next *document.Box) (first, end int) {
+	for at < len(chars) && (chars[at].isGenerated() || !within(box, chars[at].box)) {
 		at++
 	}
 	first = at
 	reached := false
 	for ; at < len(chars); at++ {
 		c := chars[at]
-		if !isGenerated(c) && (!within(box, c.PointPosition) || reached && next != nil && within(*next, c.PointPosition)) {
+		if !c.isGenerated() && (!within(box, c.box) || reached && next != nil && within(*next, c.box)) {
 			break
 		}
-		reached = reached || c.PointPosition.Right >= box.Right-0.01 && !isGenerated(c)
+		reached = reached || c.box.Right >= box.Right-0.01 && !c.isGenerated()
 	}
 	return first, at
 }
 
-// gapAfter is the position before which a gap wider than that ends what begins
-// at first.
-func gapAfter(chars []*responses.GetPageTextStructuredChar, first int, gap float64) int {
-	right := chars[first].PointPosition.Right
-	for i := first; i < len(chars); i++ {
+// gapAfter is the position before which a gap wider than that, or a step back as
+// far, ends what begins at first.
+func gapAfter(chars []char, first int, gap float64) int {
+	right := chars[first].box.Right
+	for i := first + 1; i < len(chars); i++ {
 		c := chars[i]
-		if isGenerated(c) || strings.TrimSpace(c.Text) == "" {
+		if c.isBlank() {
 			continue
 		}
-		if math.Abs(math.Sin(c.Angle)) < 0.1 && c.PointPosition.Left-right > gap {
+		if c.box.Left-right > gap || right-c.box.Left > gap && !isRightToLeft(c.rune) {
 			return i
 		}
-		right = c.PointPosition.Right
+		right = c.box.Right
 	}
 	return len(chars)
 }
 
+func isRightToLeft(r rune) bool { return unicode.In(r, unicode.Hebrew, unicode.Arabic, unicode.Syriac, unicode.Thaana, unicode.Nko) }
+
 // isGenerated says whether PDFium made a character up, as a space between words.
-func isGenerated(c *responses.GetPageTextStructuredChar) bool {
-	at := c.PointPosition
-	return at.Right-at.Left < 0.01 || at.Top-at.Bottom < 0.01
-}
+func (c char) isGenerated() bool { return width(c.box) < 0.01 || height(c.box) < 0.01 }
 
-func within(box, c responses.CharPosition) bool {
+func (c char) isBlank() bool { return c.isGenerated() || c.rune == 0 || unicode.IsSpace(c.rune) }
+
+func within(box, c document.Box) bool {
 	const slack = 0.01
-	return c.Left >= box.Left-slack && c.Right <= box.Right+slack && c.Bottom >= box.Bottom-slack && c.Top <= box.Top+slack
-}
-
-// styled is a run without its text.
-func (p *page) styled(r *responses.GetPageTextStructuredRect) run {
-	n := run{size: r.PointPosition.Top - r.PointPosition.Bottom}
-	if f := r.FontInformation; f != nil {
-		name := strings.ToLower(f.Name)
-		if f.RenderedSize > 0 {
-			n.size = f.RenderedSize
-		} else if f.Size > 0 {
-			n.size = f.Size
-		}
-		n.bold = f.Weight >= 600 || strings.Contains(name, "bold") || strings.Contains(name, "black")
-		n.mono = f.Flags&1 != 0 || strings.Contains(name, "mono") || strings.Contains(name, "courier")
-	}
-	return n
+	return c.Left >= box.Left-slack && c.Right <= box.Right+slack && c.Bottom <= box.Bottom+slack && c.Top >= box.Top-slack
 }
 
 // addRun adds a run of these characters, unless they are blank.
-func (p *page) addRun(n run, chars []*responses.GetPageTextStructuredChar) {
+func (p *page) addRun(r run, chars []char) {
+	r.chars = chars
+	if r.text, r.box = textOfChars(chars); strings.TrimSpace(r.text) != "" && r.box != (document.Box{}) {
+		p.runs = append(p.runs, r)
+	}
+}
+
+// textOfChars is what characters say and where they stand.
+func textOfChars(chars []char) (string, document.Box) {
 	var text strings.Builder
+	var box document.Box
 	seen := false
 	for _, c := range chars {
-		text.WriteString(strings.Map(readable, c.Text))
-		if isGenerated(c) || strings.TrimSpace(c.Text) == "" {
+		if c := readable(c.rune); c >= 0 {
+			text.WriteRune(c)
+		}
+		if c.isBlank() {
 			continue
 		}
-		at := c.PointPosition
-		box := document.Box{Left: at.Left, Top: p.height - at.Top, Right: at.Right, Bottom: p.height - at.Bottom}
 		if !seen {
-			n.box, n.turned, seen = box, math.Abs(math.Sin(c.Angle)) > 0.1, true
+			box, seen = c.box, true
 		}
-		n.box = union(n.box, box)
+		box = union(box, c.box)
 	}
-	if n.text = text.String(); seen && strings.TrimSpace(n.text) != "" {
-		p.runs = append(p.runs, n)
-	}
+	return text.String(), box
 }
 
 // readable maps PDFium's hyphen at the end of a line to one, and leaves out what
@@ -158,6 +152,8 @@ func readable(c rune) rune {
 	switch {
 	case c == '\u0002':
 		return '-'
+	case c == 0:
+		return -1
 	case unicode.Is(unicode.Co, c) || c == '\uFFFE':
 		return -1
 	case unicode.IsControl(c):

@@ -11,12 +11,9 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
-	"strings"
 	"sync"
 
 	"github.com/klippa-app/go-pdfium"
-	"github.com/klippa-app/go-pdfium/references"
-	"github.com/klippa-app/go-pdfium/requests"
 	"github.com/klippa-app/go-pdfium/webassembly"
 	"github.com/tetratelabs/wazero"
 	"github.com/tetratelabs/wazero/api"
@@ -190,11 +187,8 @@ func (r *Reader) Parse(ctx context.Context, raw []byte) (document.Document, erro
 	if err != nil {
 		return document.Document{}, fmt.Errorf("waiting for the PDF engine: %w", err)
 	}
-	stop := context.AfterFunc(ctx, func() { _ = engine.Kill() })
 	pages, err := readPages(ctx, engine, raw, r.limits)
-	if stop() {
-		_ = engine.Close() // of the instance alone; what it says of a broken file is known
-	}
+	_ = engine.Close() // of the instance alone; what it says of a broken file is known
 	if err != nil {
 		if ctx.Err() != nil {
 			err = ctx.Err()
@@ -218,36 +212,23 @@ func readPages(ctx context.Context, engine pdfium.Pdfium, raw []byte, left limit
 			err = fmt.Errorf("%w: the PDF engine failed on it: %v", document.ErrMalformed, p)
 		}
 	}()
-	opened, err := engine.OpenDocument(&requests.OpenDocument{File: &raw})
+	m := moduleOf(ctx, engine)
+	doc, err := m.open(raw)
 	if err != nil {
-		return nil, openError(err)
+		return nil, err
 	}
-	defer func() { _, _ = engine.FPDF_CloseDocument(&requests.FPDF_CloseDocument{Document: opened.Document}) }()
-	count, err := engine.FPDF_GetPageCount(&requests.FPDF_GetPageCount{Document: opened.Document})
-	if err != nil {
-		return nil, pageError(0, err)
+	count := m.int32("FPDF_GetPageCount", doc)
+	if count > MaxPages {
+		return nil, fmt.Errorf("%w: it has %d pages", ErrTooLarge, count)
 	}
-	if count.PageCount > MaxPages {
-		return nil, fmt.Errorf("%w: it has %d pages", ErrTooLarge, count.PageCount)
-	}
-	for i := range count.PageCount {
-		if ctx.Err() != nil {
-			return nil, ctx.Err()
-		}
-		p, err := readPage(engine, opened.Document, i, &left)
+	for i := range count {
+		p, err := m.page(doc, i, &left)
 		if err != nil {
 			return nil, pageError(i+1, err)
 		}
 		pages = append(pages, p)
 	}
-	return pages, nil
-}
-
-func openError(err error) error {
-	if s := strings.ToLower(err.Error()); strings.Contains(s, "password") || strings.Contains(s, "security") {
-		return ErrEncrypted
-	}
-	return fmt.Errorf("%w: %w", document.ErrMalformed, err)
+	return pages, m.err
 }
 
 func pageError(number int, err error) error {
@@ -257,109 +238,10 @@ func pageError(number int, err error) error {
 	return fmt.Errorf("%w: page %d: %w", document.ErrMalformed, number, err)
 }
 
-// readPage reads the text, the lines and the pictures of one page, and takes them
-// off what is left for the file.
-func readPage(engine pdfium.Pdfium, doc references.FPDF_DOCUMENT, index int, left *limits) (*page, error) {
-	loaded, err := engine.FPDF_LoadPage(&requests.FPDF_LoadPage{Document: doc, Index: index})
-	if err != nil {
-		return nil, err
-	}
-	defer func() { _, _ = engine.FPDF_ClosePage(&requests.FPDF_ClosePage{Page: loaded.Page}) }()
-	at := requests.Page{ByReference: &loaded.Page}
-	width, err := engine.FPDF_GetPageWidthF(&requests.FPDF_GetPageWidthF{Page: at})
-	if err != nil {
-		return nil, err
-	}
-	height, err := engine.FPDF_GetPageHeightF(&requests.FPDF_GetPageHeightF{Page: at})
-	if err != nil {
-		return nil, err
-	}
-	p := &page{number: index + 1, width: float64(width.PageWidth), height: float64(height.PageHeight)}
-	if err := p.readText(engine, at, left); err != nil {
-		return nil, err
-	}
-	if err := p.readObjects(engine, at, left); err != nil {
-		return nil, err
-	}
-	left.pieces -= len(p.runs) + len(p.rules) + len(p.pictures)
-	return p, left.check(p.number)
-}
-
 // check reports a file that has brought more than there was left.
 func (l *limits) check(page int) error {
 	if l.chars < 0 || l.pieces < 0 {
 		return fmt.Errorf("%w: that was reached on page %d", ErrTooLarge, page)
-	}
-	return nil
-}
-
-// readText counts the characters before it takes any.
-func (p *page) readText(engine pdfium.Pdfium, at requests.Page, left *limits) error {
-	chars, err := countChars(engine, at)
-	if err != nil {
-		return err
-	}
-	if chars > left.pageChars {
-		return fmt.Errorf("%w: page %d has %d characters, at most %d are possible on one", ErrTooLarge, p.number, chars, left.pageChars)
-	}
-	left.chars -= chars
-	if err := left.check(p.number); err != nil {
-		return err
-	}
-	text, err := engine.GetPageTextStructured(&requests.GetPageTextStructured{
-		Page: at, Mode: requests.GetPageTextStructuredModeBoth, CollectFontInformation: true,
-	})
-	if err != nil {
-		return err
-	}
-	if len(text.Rects) > left.pageRuns {
-		return fmt.Errorf("%w: page %d has %d pieces of text, at most %d are possible on one", ErrTooLarge, p.number, len(text.Rects), left.pageRuns)
-	}
-	p.addRuns(text)
-	return nil
-}
-
-func countChars(engine pdfium.Pdfium, at requests.Page) (int, error) {
-	text, err := engine.FPDFText_LoadPage(&requests.FPDFText_LoadPage{Page: at})
-	if err != nil {
-		return 0, err
-	}
-	defer func() { _, _ = engine.FPDFText_ClosePage(&requests.FPDFText_ClosePage{TextPage: text.TextPage}) }()
-	chars, err := engine.FPDFText_CountChars(&requests.FPDFText_CountChars{TextPage: text.TextPage})
-	if err != nil {
-		return 0, err
-	}
-	return chars.Count, nil
-}
-
-// readObjects takes straight lines, as tables are ruled with, and pictures.
-func (p *page) readObjects(engine pdfium.Pdfium, at requests.Page, left *limits) error {
-	count, err := engine.FPDFPage_CountObjects(&requests.FPDFPage_CountObjects{Page: at})
-	if err != nil {
-		return err
-	}
-	if count.Count > left.pageObjects {
-		return fmt.Errorf("%w: page %d has %d objects, at most %d are possible on one", ErrTooLarge, p.number, count.Count, left.pageObjects)
-	}
-	for i := range count.Count {
-		object, err := engine.FPDFPage_GetObject(&requests.FPDFPage_GetObject{Page: at, Index: i})
-		if err != nil {
-			return err
-		}
-		kind, err := engine.FPDFPageObj_GetType(&requests.FPDFPageObj_GetType{PageObject: object.PageObject})
-		if err != nil {
-			return err
-		}
-		if kind.Type != objectPath && kind.Type != objectImage {
-			continue
-		}
-		b, err := engine.FPDFPageObj_GetBounds(&requests.FPDFPageObj_GetBounds{PageObject: object.PageObject})
-		if err != nil {
-			continue // an object without extent
-		}
-		p.addObject(kind.Type == objectImage, document.Box{
-			Left: float64(b.Left), Top: p.height - float64(b.Top), Right: float64(b.Right), Bottom: p.height - float64(b.Bottom),
-		})
 	}
 	return nil
 }

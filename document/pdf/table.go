@@ -10,7 +10,7 @@ import (
 // table is a grid found on a page.
 type table struct {
 	box     document.Box
-	columns []float64 // their centres
+	columns []column
 	rows    [][]string
 	header  int
 	bold    bool // its first row
@@ -158,7 +158,7 @@ func (t *table) fill(cells [][][]run, rules []document.Box, xs, ys []float64) bo
 	t.spanRows(rules, xs, ys)
 	t.rows = slices.DeleteFunc(t.rows, func(row []string) bool { return strings.Join(row, "") == "" })
 	for j := 1; j < len(xs); j++ {
-		t.columns = append(t.columns, (xs[j-1]+xs[j])/2)
+		t.columns = append(t.columns, column{xs[j-1], xs[j]})
 	}
 	t.header = headerOf(t.rows, t.bold)
 	return len(t.rows) >= 2 && len(used) >= 2 && countTrue(used) >= 2

@@ -23,8 +23,9 @@ const (
 // collection is one generation of rows on one cluster.
 type collection struct {
 	*Cluster
-	name string
-	dims int
+	name  string
+	dims  int
+	owner string
 }
 
 // stored is a row as the server has it.
@@ -34,12 +35,16 @@ type stored struct {
 	epoch        int64
 }
 
-// open creates the collection if it is missing, and loads it.
+// open makes what is missing of the collection, and loads it. Another daemon may
+// be at the same.
 func (c *collection) open(ctx context.Context) error {
 	return c.call(ctx, func(ctx context.Context) error {
 		exists, err := c.searching.HasCollection(ctx, c.name)
 		if err == nil && !exists {
 			err = c.create(ctx)
+		}
+		if err == nil {
+			err = c.index(ctx)
 		}
 		if err != nil {
 			return err
@@ -52,7 +57,7 @@ func (c *collection) create(ctx context.Context) error {
 	number := func(f field) *entity.Field {
 		return entity.NewField().WithName(string(f)).WithDataType(entity.FieldTypeInt64)
 	}
-	schema := entity.NewSchema().WithName(c.name).WithDescription("rows of Sluice").
+	schema := entity.NewSchema().WithName(c.name).WithDescription(c.owner).
 		WithField(number(rowField).WithIsPrimaryKey(true)).
 		WithField(number(documentField)).
 		WithField(number(classField)).
@@ -60,14 +65,24 @@ func (c *collection) create(ctx context.Context) error {
 		WithField(number(epochField)).
 		WithField(entity.NewField().WithName(string(vectorField)).WithDataType(entity.FieldTypeFloatVector).WithDim(int64(c.dims)))
 	err := c.searching.CreateCollection(ctx, schema, 1, client.WithPartitionNum(partitions), client.WithConsistencyLevel(entity.ClSession))
-	if err != nil {
-		return fmt.Errorf("creating the collection %s: %w", c.name, err)
+	if err == nil {
+		return nil
 	}
+	if there, asked := c.searching.HasCollection(ctx, c.name); asked == nil && there {
+		return nil // another daemon was first
+	}
+	return fmt.Errorf("creating the collection %s: %w", c.name, err)
+}
+
+func (c *collection) index(ctx context.Context) error {
 	graph, err := entity.NewIndexHNSW(entity.IP, graphDegree, graphWidth)
 	if err != nil {
 		return err
 	}
 	for f, built := range map[field]entity.Index{vectorField: graph, documentField: c.scalarIndex(), classField: c.scalarIndex()} {
+		if there, err := c.searching.DescribeIndex(ctx, c.name, string(f)); err == nil && len(there) > 0 {
+			continue
+		}
 		if err := c.searching.CreateIndex(ctx, c.name, string(f), built, false); err != nil {
 			return fmt.Errorf("creating the index of %s in %s: %w", f, c.name, err)
 		}
@@ -89,7 +104,13 @@ func (c *collection) drop(ctx context.Context) error {
 		if err != nil || !exists {
 			return err
 		}
-		return c.searching.DropCollection(ctx, c.name)
+		if err = c.searching.DropCollection(ctx, c.name); err == nil {
+			return nil
+		}
+		if there, asked := c.searching.HasCollection(ctx, c.name); asked == nil && !there {
+			return nil // another daemon was first
+		}
+		return err
 	})
 }
 
@@ -280,6 +301,27 @@ func (s *columns) add(r index.Row, ordinal uint32, class int64, epoch uint64) {
 	s.vectors = append(s.vectors, r.Vector)
 }
 
+// numbers are the rows'.
+func (s *columns) numbers() []uint32 {
+	numbers := make([]uint32, len(s.rows))
+	for i, row := range s.rows {
+		numbers[i] = uint32(row)
+	}
+	return numbers
+}
+
+// except leaves out the rows that are held as they are here.
+func (s *columns) except(held map[uint32]stored) *columns {
+	rest := &columns{}
+	for i, row := range s.rows {
+		is, there := held[uint32(row)]
+		if !there || int64(is.ordinal) != s.ordinals[i] || is.class != s.classes[i] {
+			rest.add(index.Row{Row: uint32(row), Vector: s.vectors[i]}, uint32(s.ordinals[i]), s.classes[i], uint64(s.epochs[i]))
+		}
+	}
+	return rest
+}
+
 func (s *columns) slice(from, to int) []entity.Column {
 	return []entity.Column{
 		entity.NewColumnInt64(string(rowField), s.rows[from:to]),
@@ -331,6 +373,16 @@ func (c *collection) delete(ctx context.Context, rows []uint32) error {
 	}
 	return err
 }
+
+// catchUp has searches see what others have written until now: they wait for what
+// was written on their own connection, and so for a deletion of nothing.
+func (c *collection) catchUp(ctx context.Context) error {
+	return c.call(ctx, func(ctx context.Context) error {
+		return c.searching.Delete(ctx, c.name, "", in(rowField, []int64{noRow}).String())
+	})
+}
+
+const noRow = -1
 
 // verify makes sure that the server has the rows.
 func (c *collection) verify(ctx context.Context, rows []uint32) error {

@@ -132,6 +132,28 @@ func (c *Cluster) Collections(ctx context.Context, prefix string) (names []strin
 	return names, err
 }
 
+// Owners are what the collections whose names begin so say that they are of.
+func (c *Cluster) Owners(ctx context.Context, prefix string) (map[string]string, error) {
+	names, err := c.Collections(ctx, prefix)
+	if err != nil {
+		return nil, err
+	}
+	owners := map[string]string{}
+	for _, name := range names {
+		err := c.read(ctx, func(ctx context.Context) error {
+			described, err := c.searching.DescribeCollection(ctx, name)
+			if err == nil {
+				owners[name] = described.Schema.Description
+			}
+			return err
+		})
+		if err != nil {
+			return nil, err
+		}
+	}
+	return owners, nil
+}
+
 // Drop removes a collection of that name, if there is one.
 func (c *Cluster) Drop(ctx context.Context, name string) error {
 	return (&collection{Cluster: c, name: name}).drop(ctx)

@@ -14,6 +14,9 @@ import (
 	"os"
 	"slices"
 	"sync"
+	"time"
+
+	"github.com/RoaringBitmap/roaring/v2"
 
 	"sluice/index"
 	"sluice/index/local"
@@ -26,9 +29,15 @@ type Options struct {
 	Dir        string // of the embedded index
 	Dimensions int
 	Analyzer   text.Analyzer
-	Model      string       // digest of what made the vectors; only compared
-	Partial    bool         // searches go on without clusters that fail
-	Log        *slog.Logger // background work that failed and is tried again; nil: slog.Default()
+	Model      string // digest of what made the vectors; only compared
+	Partial    bool   // searches go on without clusters that fail
+	// Shared: other daemons have the index of this name too, on the same clusters
+	// and of the same store, and may search for so long what a batch has replaced.
+	// Then rows are as their documents say, whoever writes them, the collections
+	// outlive an index that is to be filled again, and replaced rows go later. 0: none have.
+	Shared time.Duration
+	Owner  string       // what the collections say that they are of
+	Log    *slog.Logger // background work that failed and is tried again; nil: slog.Default()
 }
 
 const maxDimensions = 32768 // the server's
@@ -49,7 +58,8 @@ type Index struct {
 
 	writing chan struct{} // held by whoever changes the index; guards epoch and the shards
 	epoch   uint64
-	stale   bool // an Apply has failed: rows may be on the servers that nobody knows of
+	lacks   []uint32 // documents of which rows were not there when it was opened
+	stale   bool     // an Apply has failed: rows may be on the servers that nobody knows of
 
 	mu      sync.Mutex // guards the next fields
 	current *state     // nil: closed
@@ -78,7 +88,9 @@ var (
 // rendezvous hash of their ordinal.
 //
 // index.ErrRebuild: it is damaged, was made with another model, analyzer or other
-// dimensions, or a cluster lacks rows; Remove it and fill it from the store.
+// dimensions, or a cluster lacks rows; Remove it and fill it from the store. Rows
+// of a shared index may be missing because another daemon swept them away after
+// they were replaced: see Lacks.
 func Open(ctx context.Context, clusters []*Cluster, options Options) (*Index, error) {
 	if err := options.check(); err != nil {
 		return nil, err
@@ -117,9 +129,23 @@ func collections(clusters []*Cluster, o Options) (all []*collection) {
 		if len(clusters) > 1 {
 			name = fmt.Sprintf("%s_%08x", name, crc32.ChecksumIEEE([]byte(c.address)))
 		}
-		all = append(all, &collection{c, name, o.Dimensions})
+		all = append(all, &collection{Cluster: c, name: name, dims: o.Dimensions, owner: o.Owner})
 	}
 	return all
+}
+
+// Lacks returns the documents of a shared index that were not whole when it was
+// opened. If the store still has them as they are here, rows were lost: the index
+// is to be removed and filled again. Else the feed brings their successors.
+func (ix *Index) Lacks() []uint32 { return ix.lacks }
+
+// Forget removes the directory of an index, so that it is opened empty, and leaves
+// the clusters to other daemons.
+func Forget(options Options) error {
+	if err := os.RemoveAll(options.Dir); err != nil {
+		return fmt.Errorf("removing index %s: %w", options.Name, err)
+	}
+	return nil
 }
 
 // Remove removes the index of that name from the clusters, and its directory.
@@ -130,10 +156,7 @@ func Remove(ctx context.Context, clusters []*Cluster, options Options) error {
 			return fmt.Errorf("removing index %s: %w", options.Name, err)
 		}
 	}
-	if err := os.RemoveAll(options.Dir); err != nil {
-		return fmt.Errorf("removing index %s: %w", options.Name, err)
-	}
-	return nil
+	return Forget(options)
 }
 
 // load compares what the clusters have with what is live.
@@ -142,48 +165,53 @@ func (ix *Index) load(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	live := 0
+	missing := roaring.New()
 	err = snapshot.AllDocuments(func(ordinal uint32, rows []uint32) bool {
 		for _, row := range rows {
 			ix.owners.set(row, ordinal)
 		}
-		live += len(rows)
+		missing.AddMany(rows)
 		return true
 	})
+	for i, s := range ix.shards {
+		if err == nil {
+			err = ix.loadShard(ctx, i, s, snapshot, missing)
+		}
+	}
+	if err == nil && !missing.IsEmpty() && ix.options.Shared == 0 {
+		err = fmt.Errorf("the servers lack %d rows: %w", missing.GetCardinality(), index.ErrRebuild)
+	}
 	if err != nil {
+		snapshot.Close()
 		return err
 	}
-	for i, s := range ix.shards {
-		n, err := ix.loadShard(ctx, i, s, snapshot)
-		if err != nil {
-			snapshot.Close()
-			return err
-		}
-		live -= n
-	}
-	if live > 0 {
-		snapshot.Close()
-		return fmt.Errorf("the servers lack %d rows: %w", live, index.ErrRebuild)
-	}
+	ix.lacks = ix.ordinalsOf(missing)
 	ix.publish(snapshot)
 	return nil
 }
 
-// loadShard returns how many live rows the cluster has.
-func (ix *Index) loadShard(ctx context.Context, i int, s *shard, live *local.Reader) (n int, err error) {
-	if err := s.open(ctx); err != nil {
-		return 0, err
+func (ix *Index) ordinalsOf(rows *roaring.Bitmap) (ordinals []uint32) {
+	for _, row := range rows.ToArray() {
+		ordinal, _ := ix.owners.of(row)
+		ordinals = append(ordinals, ordinal)
 	}
-	edit, seen, mixed := s.classes.edit(), map[uint32]bool{}, map[uint32]bool{}
+	slices.Sort(ordinals)
+	return slices.Compact(ordinals)
+}
+
+// loadShard takes the live rows that the cluster has out of missing.
+func (ix *Index) loadShard(ctx context.Context, i int, s *shard, live *local.Reader, missing *roaring.Bitmap) error {
+	if err := s.open(ctx); err != nil {
+		return err
+	}
+	edit, mixed := s.classes.edit(), map[uint32]bool{}
 	var dead []uint32
-	err = s.scan(ctx, 0, 1<<32, func(r stored) {
+	err := s.scan(ctx, 0, 1<<32, func(r stored) {
 		owner, known := ix.owners.of(r.row)
 		class, put := s.classOf[r.ordinal]
 		switch {
-		case seen[r.row]: // written twice
 		case known && owner == r.ordinal && ix.shardOf(r.ordinal) == i && live.Holds(index.Hit{Row: r.row, Ordinal: r.ordinal}):
-			n++
-			seen[r.row] = true
+			missing.Remove(r.row)
 			mixed[r.ordinal] = mixed[r.ordinal] || put && class != r.class
 			s.classOf[r.ordinal] = r.class
 		case r.epoch > 0 && uint64(r.epoch) <= ix.epoch:
@@ -201,7 +229,7 @@ func (ix *Index) loadShard(ctx context.Context, i int, s *shard, live *local.Rea
 	}
 	s.classes = edit.classes
 	ix.discard(garbage{shard: i, rows: dead})
-	return n, err
+	return err
 }
 
 // lock waits for its turn to change the index.
@@ -289,7 +317,7 @@ func (ix *Index) commit(change []shardChange) error {
 	}
 	ix.publish(snapshot)
 	for i, c := range change {
-		ix.discard(garbage{last, ix.epoch, i, c.replaced})
+		ix.discard(garbage{last: last, epoch: ix.epoch, shard: i, rows: c.replaced})
 	}
 	ix.wakeSweeper()
 	return nil

@@ -20,7 +20,7 @@ var errWrong = errors.New("it does not answer as Milvus does, and is not used")
 // made for that, and compares every answer. Some servers that speak the protocol
 // leave rows out.
 func (c *Cluster) check(ctx context.Context) (err error) {
-	scratch := &collection{c, scratchPrefix + strings.ToLower(rand.Text()), scratchDims}
+	scratch := &collection{Cluster: c, name: scratchPrefix + strings.ToLower(rand.Text()), dims: scratchDims, owner: "check of a server"}
 	if err := scratch.open(ctx); err != nil {
 		return fmt.Errorf("checking it: %w", err)
 	}

@@ -3,6 +3,8 @@ package milvus
 import (
 	"context"
 	"errors"
+	"maps"
+	"math/rand/v2"
 	"slices"
 	"time"
 )
@@ -10,10 +12,12 @@ import (
 const sweepRetry = 5 * time.Second
 
 // garbage are rows that a batch has replaced. They are needed by the states
-// before it, and, until it is durable, by who opens the index anew.
+// before it, until it is durable by who opens the index anew, and for some time
+// by other daemons.
 type garbage struct {
 	last  uint64 // state that needs them
 	epoch uint64 // of the batch
+	due   time.Time
 	shard int
 	rows  []uint32
 }
@@ -22,6 +26,10 @@ type garbage struct {
 func (ix *Index) discard(g garbage) {
 	if len(g.rows) == 0 {
 		return
+	}
+	if others := ix.options.Shared; others > 0 {
+		// Not all at once: who comes later finds that there is nothing left to delete.
+		g.due = time.Now().Add(others + rand.N(others))
 	}
 	ix.mu.Lock()
 	defer ix.mu.Unlock()
@@ -46,9 +54,7 @@ func (ix *Index) wakeSweeper() {
 func (ix *Index) sweepLoop(ctx context.Context) {
 	defer close(ix.done)
 	for {
-		select {
-		case <-ix.wake:
-		case <-ctx.Done():
+		if !ix.awaitGarbage(ctx) {
 			return
 		}
 		if err := ix.sweep(ctx); err != nil && ctx.Err() == nil {
@@ -57,6 +63,32 @@ func (ix *Index) sweepLoop(ctx context.Context) {
 			ix.wakeSweeper()
 		}
 	}
+}
+
+// awaitGarbage reports false when ctx has ended.
+func (ix *Index) awaitGarbage(ctx context.Context) bool {
+	timer := time.NewTimer(ix.nextDue())
+	defer timer.Stop()
+	select {
+	case <-ix.wake:
+	case <-timer.C:
+	case <-ctx.Done():
+		return false
+	}
+	return true
+}
+
+// nextDue is how long it is until rows may go because of the time alone.
+func (ix *Index) nextDue() time.Duration {
+	ix.mu.Lock()
+	defer ix.mu.Unlock()
+	next := time.Now().Add(time.Hour)
+	for _, g := range ix.garbage {
+		if g.due.Before(next) && time.Now().Before(g.due) {
+			next = g.due
+		}
+	}
+	return time.Until(next)
 }
 
 func wait(ctx context.Context, d time.Duration) {
@@ -75,12 +107,24 @@ func (ix *Index) sweep(ctx context.Context) error {
 		if len(rows) == 0 {
 			continue
 		}
-		if err := ix.shards[i].delete(ctx, rows); err != nil {
+		if err := ix.erase(ctx, ix.shards[i].collection, rows); err != nil {
 			ix.discard(garbage{shard: i, rows: rows})
 			errs = append(errs, err)
 		}
 	}
 	return errors.Join(errs...)
+}
+
+// erase deletes rows, those that no other daemon has deleted.
+func (ix *Index) erase(ctx context.Context, c *collection, rows []uint32) error {
+	if ix.options.Shared > 0 {
+		held, err := c.held(ctx, rows)
+		if err != nil {
+			return err
+		}
+		rows = slices.Sorted(maps.Keys(held))
+	}
+	return c.delete(ctx, rows)
 }
 
 // takeGarbage returns the rows, by shard, that nobody needs any more.
@@ -93,7 +137,7 @@ func (ix *Index) takeGarbage() [][]uint32 {
 	}
 	rows := make([][]uint32, len(ix.shards))
 	ix.garbage = slices.DeleteFunc(ix.garbage, func(g garbage) bool {
-		if g.last >= oldest || g.epoch > ix.postings.Applied() {
+		if g.last >= oldest || g.epoch > ix.postings.Applied() || time.Now().Before(g.due) {
 			return false
 		}
 		rows[g.shard] = append(rows[g.shard], g.rows...)

@@ -5,6 +5,7 @@ import (
 	"hash/fnv"
 	"maps"
 	"slices"
+	"time"
 
 	"golang.org/x/sync/errgroup"
 
@@ -40,6 +41,7 @@ func mix(h uint64) uint64 {
 // shardChange is what a batch does to one cluster.
 type shardChange struct {
 	insert   columns
+	awaited  columns           // which another daemon is to insert
 	placed   map[uint32]int64  // ordinal: class under which its rows are, or will be
 	removed  []uint32          // ordinals that are there no more
 	claimed  map[uint32]uint32 // row: ordinal; were there already
@@ -53,20 +55,27 @@ func (ix *Index) prepare(ctx context.Context, b index.Batch, touched []uint32) (
 	for i := range change {
 		// A part of a first filling goes where nothing is; later a row may be
 		// there already, by a try that failed or by another daemon.
-		change[i] = shardChange{placed: map[uint32]int64{}, claimed: map[uint32]uint32{}, replace: b.Epoch > 0 || ix.stale || len(ix.shards[i].unclaimed) > 0}
+		change[i] = shardChange{
+			placed: map[uint32]int64{}, claimed: map[uint32]uint32{},
+			replace: b.Epoch > 0 || ix.stale || ix.options.Shared > 0 || len(ix.shards[i].unclaimed) > 0,
+		}
 	}
 	old, err := ix.rowsOf(touched)
 	if err != nil {
 		return nil, err
 	}
+	puts := make([][]index.Document, len(ix.shards))
 	for _, d := range b.Put {
 		i := ix.shardOf(d.Ordinal)
-		rows := rowNumbers(d)
-		if len(rows) > 0 && slices.Equal(rows, old[d.Ordinal]) {
+		if rows := rowNumbers(d); len(rows) > 0 && slices.Equal(rows, old[d.Ordinal]) {
 			delete(old, d.Ordinal) // it is the version that is there
 			continue
 		}
-		if err := ix.shards[i].place(ctx, &change[i], d, b.Epoch); err != nil {
+		d.Elsewhere = d.Elsewhere && ix.options.Shared > 0
+		puts[i] = append(puts[i], d)
+	}
+	for i, s := range ix.shards {
+		if err := s.place(ctx, &change[i], puts[i], b.Epoch); err != nil {
 			return nil, err
 		}
 	}
@@ -98,67 +107,119 @@ func rowNumbers(d index.Document) []uint32 {
 	return rows
 }
 
-// place claims the document's rows where they are there already, or adds them to
-// what is to be inserted.
-func (s *shard) place(ctx context.Context, c *shardChange, d index.Document, epoch uint64) error {
-	if len(d.Rows) == 0 {
-		return nil
-	}
-	class, there, err := s.has(ctx, d)
+// place claims the documents' rows where they are there already, or adds them to
+// what is to be inserted, here or elsewhere.
+func (s *shard) place(ctx context.Context, c *shardChange, documents []index.Document, epoch uint64) error {
+	there, err := s.there(ctx, documents)
 	if err != nil {
 		return err
 	}
-	if !there {
-		class = int64(d.Class)
-	}
-	c.placed[d.Ordinal] = class
-	for _, r := range d.Rows {
-		c.claimed[r.Row] = d.Ordinal
-		if !there {
-			c.insert.add(r, d.Ordinal, class, epoch)
+	for _, d := range documents {
+		if len(d.Rows) == 0 {
+			continue
+		}
+		class, known := there[d.Ordinal]
+		if !known {
+			class = int64(d.Class)
+		}
+		c.placed[d.Ordinal] = class
+		to := &c.insert
+		if d.Elsewhere {
+			to = &c.awaited
+		}
+		for _, r := range d.Rows {
+			c.claimed[r.Row] = d.Ordinal
+			if !known {
+				to.add(r, d.Ordinal, class, epoch)
+			}
 		}
 	}
 	return nil
 }
 
-// has reports whether the cluster has all the document's rows as they are to be,
-// and under which class.
-func (s *shard) has(ctx context.Context, d index.Document) (class int64, there bool, err error) {
+// there returns the documents of which the cluster has all rows as they are to
+// be, and under which class.
+func (s *shard) there(ctx context.Context, documents []index.Document) (map[uint32]int64, error) {
+	var rows []uint32
+	there := map[uint32]int64{}
+	for _, d := range documents {
+		if class, known := s.unclaimedClass(d); known {
+			there[d.Ordinal] = class
+			rows = append(rows, rowNumbers(d)...)
+		}
+	}
+	vectors, err := s.vectors(ctx, rows)
+	if err != nil {
+		return nil, err
+	}
+	for _, d := range documents {
+		for _, r := range d.Rows {
+			if !slices.Equal(r.Vector, vectors[r.Row]) {
+				delete(there, d.Ordinal)
+			}
+		}
+	}
+	return there, nil
+}
+
+// unclaimedClass is that of the document's rows if all are among the unclaimed.
+func (s *shard) unclaimedClass(d index.Document) (class int64, known bool) {
 	for i, r := range d.Rows {
 		u, known := s.unclaimed[r.Row]
 		if !known || u.ordinal != d.Ordinal || i > 0 && u.class != class {
-			return 0, false, nil
+			return 0, false
 		}
 		class = u.class
 	}
-	vectors, err := s.vectors(ctx, rowNumbers(d))
-	if err != nil {
-		return 0, false, err
-	}
-	for _, r := range d.Rows {
-		if !slices.Equal(r.Vector, vectors[r.Row]) {
-			return 0, false, nil
-		}
-	}
-	return class, true, nil
+	return class, len(d.Rows) > 0
 }
 
 // write sends the rows to the clusters and makes sure that they have them.
 func (ix *Index) write(ctx context.Context, change []shardChange) error {
 	group, ctx := errgroup.WithContext(ctx)
 	for i, s := range ix.shards {
-		c := &change[i]
-		if len(c.insert.rows) == 0 {
-			continue
-		}
-		group.Go(func() error {
-			if err := s.insert(ctx, &c.insert, c.replace); err != nil || !c.replace {
-				return err
-			}
-			return s.verify(ctx, slices.Sorted(maps.Keys(c.claimed)))
-		})
+		group.Go(func() error { return s.write(ctx, &change[i]) })
 	}
 	return group.Wait()
+}
+
+func (s *shard) write(ctx context.Context, c *shardChange) error {
+	if err := s.insert(ctx, &c.insert, c.replace); err != nil {
+		return err
+	}
+	left, err := s.await(ctx, &c.awaited)
+	if err == nil {
+		err = s.insert(ctx, left, c.replace)
+	}
+	if err != nil || !c.replace || len(c.insert.rows)+len(left.rows) == 0 {
+		return err
+	}
+	return s.verify(ctx, slices.Sorted(maps.Keys(c.claimed)))
+}
+
+const (
+	awaitEach = 20 * time.Millisecond
+	awaitMost = 500 * time.Millisecond // then the daemon that took the documents is taken for dead
+)
+
+// await waits until another daemon has inserted rows, and returns those that it
+// has not. To insert them twice would be no harm: they would be the same.
+func (s *shard) await(ctx context.Context, rows *columns) (left *columns, err error) {
+	if len(rows.rows) == 0 {
+		return rows, nil
+	}
+	for began := time.Now(); ; wait(ctx, awaitEach) {
+		held, err := s.held(ctx, rows.numbers())
+		if err != nil {
+			return nil, err
+		}
+		if left = rows.except(held); len(left.rows) == 0 {
+			return left, s.catchUp(ctx)
+		}
+		if time.Since(began) > awaitMost {
+			return left, nil
+		}
+	}
 }
 
 // commit remembers where the rows are now.

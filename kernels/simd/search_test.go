@@ -233,3 +233,38 @@ func BenchmarkSearch(b *testing.B) {
 		}
 	}
 }
+
+// BenchmarkScanFromMemory scans lists of 256 rows in random order, each for one
+// query or for two: what a query costs once the codes do not fit the caches, and
+// what queries that shared a pass over them would spare.
+func BenchmarkScanFromMemory(b *testing.B) {
+	const dims, list, part = 384, 16, 8
+	r := rand.New(rand.NewPCG(1, 1))
+	var q CodeQuery
+	q.Reset(fourBits(r, dims))
+	estimates, masks := make([]float32, part*ref.CodeLanes), make([]uint16, part)
+	size, s := ref.CodeBlock(dims), Best()
+	for _, megabytes := range []int{1, 34, 112, 300} {
+		codes := make([]byte, megabytes<<20/size*size)
+		codeBlocks(r, codes[:list*size], dims)
+		for at := list * size; at < len(codes); at += copy(codes[at:], codes[:list*size]) {
+		}
+		of := func(at int) []byte { return codes[at*size:][:part*size] }
+		for _, queries := range []int{1, 2} {
+			b.Run(fmt.Sprintf("%dMB/queries-%d", megabytes, queries), func(b *testing.B) {
+				next := 0
+				for b.Loop() {
+					at := next
+					next = r.IntN(len(codes)/size - list)
+					for block := 0; block < list; block += part {
+						s.ScanCodes(&q, of(at+block), of(next+block), 0, 0, 1e9, estimates, masks)
+					}
+					for block := 0; block < list*(queries-1); block += part {
+						s.ScanCodes(&q, of(at+block), nil, 0, 0, 1e9, estimates, masks)
+					}
+				}
+				b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*queries*list*ref.CodeLanes), "ns/row")
+			})
+		}
+	}
+}

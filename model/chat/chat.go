@@ -63,6 +63,16 @@ type Reply struct {
 	Usage   Usage
 }
 
+// JSON is the content without the code fence that some models put around it.
+func (r Reply) JSON() string {
+	text := strings.TrimSpace(r.Content)
+	if inner, fenced := strings.CutPrefix(text, "```"); fenced {
+		inner = strings.TrimPrefix(inner, "json")
+		return strings.TrimSpace(strings.TrimSuffix(strings.TrimSpace(inner), "```"))
+	}
+	return text
+}
+
 // Usage is tokens, as the server counts them; 0 where it does not.
 type Usage struct {
 	Prompt     int `json:"prompt_tokens"`

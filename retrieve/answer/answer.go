@@ -19,6 +19,7 @@ import (
 	"sluice/retrieve"
 	"sluice/retrieve/answer/ground"
 	"sluice/store"
+	"sluice/trace"
 )
 
 // Outcomes.
@@ -106,7 +107,6 @@ type Response struct {
 	Model     string
 	Usage     Usage
 	Search    retrieve.Response // of the first query, without results
-	Stages    []retrieve.Stage
 }
 
 // Sentence is one of an answer, with the ids of the passages that say it.
@@ -117,7 +117,8 @@ type Sentence struct {
 
 // Usage is what the model took for an answer.
 type Usage struct {
-	Calls int
+	Calls   int
+	Context int // tokens of the passages that it was shown, as the budget counts them
 	chat.Usage
 	Cost float64
 }
@@ -131,6 +132,7 @@ type answering struct {
 	sources  map[string]*ground.Source // by id of the passage
 	subjects []string                  // names that are asked about, and those like them
 	response Response
+	trace    *trace.Recorder
 	began    time.Time // when the last stage ended
 }
 
@@ -140,7 +142,7 @@ func (a *Answerer) Answer(ctx context.Context, r Request) (Response, error) {
 	if err := r.check(); err != nil {
 		return Response{}, err
 	}
-	q := &answering{Answerer: a, request: r, began: time.Now(), sources: map[string]*ground.Source{}, response: Response{Dropped: map[string]int{}}}
+	q := &answering{Answerer: a, request: r, trace: trace.From(ctx), began: time.Now(), sources: map[string]*ground.Source{}, response: Response{Dropped: map[string]int{}}}
 	model, cancel := context.WithTimeout(ctx, a.Timeout)
 	defer cancel()
 	if err := q.run(ctx, model); err != nil {
@@ -266,7 +268,7 @@ func (q *answering) degraded(stages ...string) {
 
 func (q *answering) ended(stage string) {
 	now := time.Now()
-	q.response.Stages = append(q.response.Stages, retrieve.Stage{Name: stage, Took: now.Sub(q.began)})
+	q.trace.AddSpan(trace.Span{Name: stage, Start: q.began, End: now})
 	q.began = now
 }
 

@@ -109,6 +109,7 @@ func TestRefusals(t *testing.T) {
 		require.Empty(t, got.Passages, name)
 		require.Empty(t, got.Sentences, name)
 		require.Len(t, h.prompts, c.calls, name)
+		require.Equal(t, c.calls > 0, got.Usage.Context > 0, name)
 	}
 }
 
@@ -342,6 +343,7 @@ func TestContextIsBounded(t *testing.T) {
 	require.Equal(t, []string{"context_cut"}, got.Degraded)
 	require.Equal(t, Answered, got.Outcome)
 	require.NotContains(t, h.prompts[0], "many words")
+	require.Equal(t, len("B\nB\nFew words.")/bytesPerToken+passageTokens, got.Usage.Context)
 }
 
 func TestWhatSearchesLeaveOutIsSaid(t *testing.T) {

@@ -60,7 +60,7 @@ func (q *answering) callOnce(ctx context.Context, purpose string, messages []cha
 	began := time.Now()
 	reply, err := q.Chat.Ask(ctx, messages)
 	if err == nil {
-		err = read(unfenced(reply.Content))
+		err = read(reply.JSON())
 	}
 	u := &q.response.Usage
 	u.Calls, u.Prompt, u.Completion = u.Calls+1, u.Prompt+max(reply.Usage.Prompt, 0), u.Completion+max(reply.Usage.Completion, 0)
@@ -82,16 +82,6 @@ func wait(ctx context.Context, err error) error {
 	case <-timer.C:
 		return nil
 	}
-}
-
-// unfenced is what is inside a code fence, which some models put around JSON.
-func unfenced(reply string) string {
-	reply = strings.TrimSpace(reply)
-	if inner, fenced := strings.CutPrefix(reply, "```"); fenced {
-		inner = strings.TrimPrefix(inner, "json")
-		return strings.TrimSpace(strings.TrimSuffix(strings.TrimSpace(inner), "```"))
-	}
-	return reply
 }
 
 // decode reads a reply; fields that nobody asked for are nothing.
@@ -196,6 +186,9 @@ func placed(place map[string]int, id string) int {
 func (q *answering) ask(ctx context.Context) ([]Sentence, error) {
 	defer q.ended("model")
 	q.response.Model = q.Chat.Model()
+	for _, p := range q.context {
+		q.response.Usage.Context += p.tokens()
+	}
 	var reply struct{ Sentences *[]Sentence }
 	err := q.call(ctx, "answer", answerTask, q.task(ground.MaxSource), func(text string) error {
 		reply.Sentences = nil // of the try before

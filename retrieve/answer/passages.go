@@ -48,6 +48,9 @@ type shown struct{ title, headings, text string }
 // whole is all that a sentence may be from.
 func (s shown) whole() string { return s.title + "\n" + s.headings + "\n" + s.text }
 
+// tokens are at most what the passage takes of the budget.
+func (p Passage) tokens() int { return len(p.shown.whole())/bytesPerToken + passageTokens }
+
 // sectionOf is a result as the model sees it.
 func sectionOf(r found) ground.Section {
 	return ground.Section{Titles: withhold(r.Title) + "\n" + withhold(strings.Join(r.Headings, " > ")), Text: withhold(r.Text)}
@@ -145,7 +148,7 @@ func (q *answering) assemble(ctx context.Context, results []found) error {
 	left, kept := q.Tokens, q.context[:0]
 	for _, p := range q.context {
 		p.shown = shownOf(p)
-		if tokens := len(p.shown.whole())/bytesPerToken + passageTokens; tokens <= left {
+		if tokens := p.tokens(); tokens <= left {
 			left -= tokens
 			p.ID = fmt.Sprintf("S%d", len(kept)+1)
 			kept = append(kept, p)

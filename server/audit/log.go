@@ -116,7 +116,7 @@ func (l *Log) step(ctx context.Context, r Record) error {
 		return nil
 	}
 	mode := l.options.Administration
-	if r.Action == Look { // nobody reads with another's right unrecorded
+	if r.Action == Impersonate { // nobody reads with another's right unrecorded
 		mode = Refuse
 	}
 	return l.record(ctx, r, true, mode)

@@ -22,7 +22,7 @@ const (
 	SetQueries       = "queries.set"
 	LoadPolicies     = "policies.load"
 	TakeSnapshot     = "snapshot.take"
-	Look             = "principal.look" // through the eyes of As
+	Impersonate      = "principal.impersonate" // of As
 	Search           = "search"
 )
 
@@ -44,7 +44,7 @@ type Record struct {
 	Tenant      string    `json:"tenant,omitempty"`
 	Subject     string    `json:"subject,omitempty"`
 	Principal   string    `json:"principal,omitempty"` // hexadecimal digest
-	As          string    `json:"as,omitempty"`        // subject through whose eyes the above looks
+	As          string    `json:"as,omitempty"`        // subject that the above impersonates
 	AsPrincipal string    `json:"as_principal,omitempty"`
 	Collection  string    `json:"collection,omitempty"`
 	Document    string    `json:"document,omitempty"`

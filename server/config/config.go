@@ -24,7 +24,7 @@ type Config struct {
 	Policies       string        `yaml:"policies" doc:"Directory of Cedar policies (*.cedar) and their schema. Empty: readers alone decide, within the tenant."`
 	Planner        *Planner      `yaml:"planner" doc:"A chat model that plans the chunks of collections with the chunker plan/1. Without it rules do. It sees the documents' text; a document that it gives no plan for is not written."`
 	Answer         *Answer       `yaml:"answer" doc:"A chat model that answers questions from passages (docs/answers.md). Without it answers are the passages alone. It sees the text of passages that whoever asks may read."`
-	Milvus         []string      `yaml:"milvus" doc:"Milvus servers or clusters (2.3 or newer) that keep the vectors, host:port; documents are spread over them. Not with store. Empty: the index is in the data directory. The postings always are."`
+	Milvus         []string      `yaml:"milvus" doc:"Milvus servers or clusters (2.3 or newer) that keep the vectors, host:port; documents are spread over them. Daemons with one store name the same, in any order. Empty: the index is in the data directory. The postings always are."`
 	MilvusDown     string        `yaml:"milvus_down" doc:"What a search answers while one of several Milvus clusters cannot be used: error (503), or degrade, without what is there, which the answer says."`
 	TLS            TLS           `yaml:"tls" doc:"Certificate of the API's listener. Without one it speaks plain HTTP: then keep it on loopback, or behind a proxy that does TLS."`
 	Limits         Limits        `yaml:"limits" doc:"Bounds on what one client can cost."`
@@ -139,7 +139,7 @@ type Audit struct {
 	FileBytes      Size          `yaml:"file_bytes" doc:"A larger file is rotated away."`
 	Files          int           `yaml:"files" doc:"Rotated files that are kept; 0 keeps all."`
 	Sync           time.Duration `yaml:"sync" doc:"How long a record may be on its way to the disk, and so be lost with the power. 0s: the record of an administrative action is on disk before the action begins, which costs it a write to disk more."`
-	Administration string        `yaml:"administration" doc:"What happens to writes and administrative actions whose record cannot be written: refuse (503), or continue (counted by sluice_audit_unwritten_total). Looking through the eyes of others is refused in any case."`
+	Administration string        `yaml:"administration" doc:"What happens to writes and administrative actions whose record cannot be written: refuse (503), or continue (counted by sluice_audit_unwritten_total). Impersonation is refused in any case."`
 	Searches       string        `yaml:"searches" doc:"The same for searches; refuse makes every search wait for its record. off: searches are not recorded."`
 }
 
@@ -162,7 +162,7 @@ type Principal struct {
 	Subject    string         `yaml:"subject" doc:"Its subject; a document's reader user:SUBJECT is this." example:"alice"`
 	Groups     []string       `yaml:"groups" doc:"Its groups; a document's reader group:NAME is one of these." example:"[engineering]"`
 	Attributes map[string]any `yaml:"attributes" doc:"What policies see: strings, booleans, integers, lists of strings." example:"{region: EU, clearance: internal}"`
-	Roles      []string       `yaml:"roles" doc:"read: search, list, get, embed. write: read, and ingest, delete, change access. admin: write, and create collections, read /metrics. No role widens what may be read; an administrator can look through the eyes of others of the tenant, which the audit log keeps." example:"[read]"`
+	Roles      []string       `yaml:"roles" doc:"read: search, list, get, embed. write: read, and ingest, delete, change access. admin: write, and create collections, read /metrics. No role widens what may be read; an administrator can impersonate others of the tenant, which the audit log keeps." example:"[read]"`
 }
 
 // Default returns the configuration before any file, variable or flag.

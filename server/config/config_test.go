@@ -90,7 +90,6 @@ func TestErrors(t *testing.T) {
 		"device's precision":   {key + "device: gorgonia\nprecision: int8\n", `"int8" is not one of auto, f32, with device gorgonia`},
 		"milvus address":       {key + "milvus: [localhost]\n", `milvus[0]: "localhost" is not host:port`},
 		"milvus twice":         {key + "milvus: ['a:1', 'b:1', 'a:1']\n", "milvus[2]: a:1 is named twice"},
-		"milvus, shared":       {key + "milvus: [h:1]\nstore: postgres://h/d\n", "unset one"},
 		"milvus down":          {key + "milvus_down: ignore\n", "milvus_down"},
 		"tenant limits":        {key + "limits: {tenants: {acme: {searches_per_second: .nan}}}\n", "limits.tenants.acme"},
 		"traces":               {key + "traces: {endpoint: 'localhost:4318'}\n", "traces.endpoint"},

@@ -106,9 +106,6 @@ func (c Config) validateDevice() error {
 
 func (c Config) validateMilvus() error {
 	errs := []error{oneOf("milvus_down", c.MilvusDown, "error", "degrade")}
-	if len(c.Milvus) > 0 && c.Store != "" {
-		errs = append(errs, errors.New("milvus: daemons that share a database (store) keep indexes of their own; unset one of the two"))
-	}
 	for i, server := range c.Milvus {
 		errs = append(errs, address(fmt.Sprintf("milvus[%d]", i), server))
 		if slices.Contains(c.Milvus[:i], server) {

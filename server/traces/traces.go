@@ -86,10 +86,9 @@ func (e *Exporter) Close(ctx context.Context) error {
 
 // Request is the trace of one request. Of a nil Request nothing is recorded.
 type Request struct {
-	tracer   oteltrace.Tracer
-	ctx      context.Context // with the request's span
-	span     oteltrace.Span
-	recorder trace.Recorder
+	tracer oteltrace.Tracer
+	ctx    context.Context // with the request's span
+	span   oteltrace.Span
 }
 
 // Start begins the trace of a request that came at a time with the header
@@ -106,20 +105,12 @@ func (e *Exporter) Start(traceparent string, at time.Time) *Request {
 	return &Request{tracer: e.tracer, ctx: ctx, span: span}
 }
 
-// Context has the stages of what is done with it recorded.
-func (r *Request) Context(ctx context.Context) context.Context {
-	if r == nil {
-		return ctx
-	}
-	return trace.With(ctx, &r.recorder)
-}
-
-// End ends the trace of a request with this id, route and status.
-func (r *Request) End(id, method, route string, status int) {
+// End ends the trace of a request with these stages, id, route and status.
+func (r *Request) End(stages []trace.Span, id, method, route string, status int) {
 	if r == nil {
 		return
 	}
-	for _, s := range r.recorder.Spans() {
+	for _, s := range stages {
 		_, span := r.tracer.Start(r.ctx, s.Name, oteltrace.WithTimestamp(s.Start))
 		span.End(oteltrace.WithTimestamp(s.End))
 	}

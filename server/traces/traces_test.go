@@ -37,8 +37,7 @@ func TestTrace(t *testing.T) {
 	require.Nil(t, e.Start("no traceparent", time.Now()))
 	at := time.Now().Add(-time.Second)
 	request := e.Start(wanted, at)
-	trace.From(request.Context(t.Context())).AddSpan(trace.Span{Name: "fuse", Start: at, End: at.Add(time.Millisecond)})
-	request.End("id", "POST", "/search", 503)
+	request.End([]trace.Span{{Name: "fuse", Start: at, End: at.Add(time.Millisecond)}}, "id", "POST", "/search", 503)
 	require.NoError(t, e.Close(t.Context()))
 
 	spans := map[string]*tracepb.Span{}
@@ -65,7 +64,7 @@ func TestUntrustedParentsDecideNothing(t *testing.T) {
 		for _, parent := range []string{wanted, unwanted, ""} {
 			request := e.Start(parent, time.Now())
 			require.Equal(t, want, request != nil, "%d percent, %q", percent, parent)
-			request.End("id", "GET", "/", 200)
+			request.End(nil, "id", "GET", "/", 200)
 		}
 		require.NoError(t, e.Close(t.Context()))
 	}
@@ -89,20 +88,17 @@ func TestUntrustedParentsDecideNothing(t *testing.T) {
 func TestNoEndpointCostsNothing(t *testing.T) {
 	e := open(t, config.Traces{SamplePercent: 100}, slog.Default())
 	require.Nil(t, e)
-	ctx := t.Context()
 	require.Zero(t, testing.AllocsPerRun(100, func() {
-		request := e.Start(wanted, time.Time{})
-		trace.From(request.Context(ctx)).AddSpan(trace.Span{})
-		request.End("id", "GET", "/", 200)
+		e.Start(wanted, time.Time{}).End(nil, "id", "GET", "/", 200)
 	}))
-	require.NoError(t, e.Close(ctx))
+	require.NoError(t, e.Close(t.Context()))
 }
 
 // A collector that is gone is said in the log, and holds nothing up.
 func TestUnreachableCollector(t *testing.T) {
 	var log lockedBuffer
 	e := open(t, config.Traces{Endpoint: "http://127.0.0.1:1/v1/traces", SamplePercent: 100}, slog.New(slog.NewTextHandler(&log, nil)))
-	e.Start("", time.Now()).End("id", "GET", "/", 200)
+	e.Start("", time.Now()).End(nil, "id", "GET", "/", 200)
 	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 	defer cancel()
 	err := e.Close(ctx)

@@ -17,8 +17,9 @@ import (
 // txn is one write's transaction. Locks are taken in one order: the collection's
 // row, then, last, that of the epoch.
 type txn struct {
-	ctx context.Context
-	tx  pgx.Tx
+	ctx    context.Context
+	tx     pgx.Tx
+	author int64
 }
 
 func (t *txn) row(sql string, args ...any) pgx.Row { return t.tx.QueryRow(t.ctx, sql, args...) }
@@ -32,8 +33,8 @@ func (t *txn) exec(sql string, args ...any) error {
 // From here on other writes wait for this one.
 func (t *txn) change(kind store.ChangeKind, collection, ordinal uint32) (epoch uint64, err error) {
 	err = t.row(`with next as (update meta set epoch = epoch + 1 returning epoch)
-		insert into changes (epoch, kind, collection, ordinal) select epoch, $1, $2, $3 from next
-		returning epoch, pg_notify('`+channel+`', '')::text`, uint8(kind), collection, ordinal).Scan(&epoch, nil)
+		insert into changes (epoch, kind, collection, ordinal, author) select epoch, $1, $2, $3, $4 from next
+		returning epoch, pg_notify('`+channel+`', '')::text`, uint8(kind), collection, ordinal, t.author).Scan(&epoch, nil)
 	return epoch, err
 }
 
@@ -169,6 +170,7 @@ func (t *txn) replace(r store.Record, b encoded, parsed []byte) (store.Record, e
 	batch := &pgx.Batch{}
 	queueRemoval(batch, r.Collection, r.Ordinal)
 	r.Chunker, r.Model, r.Rows, r.Coded = b.Chunker, b.Model, uint32(len(b.Chunks)), b.Codes != nil
+	r.Class = r.Access.Class()
 	first, err := t.number(r.Collection, "next_row", len(b.Chunks))
 	if err != nil {
 		return store.Record{}, err
@@ -229,10 +231,11 @@ func queueRemoval(batch *pgx.Batch, generation, ordinal uint32) {
 }
 
 const putDocument = `insert into documents (` + recordColumns + `)
-	values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15)
+	values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16)
 	on conflict (collection, ordinal) do update set version = excluded.version, title = excluded.title, format = excluded.format,
 	chunker = excluded.chunker, model = excluded.model, identity = excluded.identity, first_row = excluded.first_row,
-	rows = excluded.rows, coded = excluded.coded, access = excluded.access, epoch = excluded.epoch, updated = excluded.updated`
+	rows = excluded.rows, coded = excluded.coded, access = excluded.access, epoch = excluded.epoch, updated = excluded.updated,
+	class = excluded.class`
 
 // put writes changed records of one document with the change.
 func (t *txn) put(collection uint32, records []store.Record) ([]store.Record, error) {

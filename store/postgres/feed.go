@@ -147,7 +147,7 @@ func (s *Store) Changes(ctx context.Context, after uint64, limit int) (changes [
 		return nil, fmt.Errorf("%w: a limit of %d changes", store.ErrInvalid, limit)
 	}
 	batch := &pgx.Batch{}
-	batch.Queue("select epoch, kind, collection, ordinal from changes where epoch > $1 order by epoch limit $2", bigint(after), limit).
+	batch.Queue("select epoch, kind, collection, ordinal, author <> $3 from changes where epoch > $1 order by epoch limit $2", bigint(after), limit, s.author).
 		Query(func(rows pgx.Rows) (err error) {
 			changes, err = pgx.CollectRows(rows, pgx.RowToStructByPos[store.Change])
 			return err

@@ -16,7 +16,7 @@ import (
 var migrations embed.FS
 
 // schemaVersion is that of the last migration.
-const schemaVersion = 1
+const schemaVersion = 2
 
 // migrationLock keeps daemons that start at the same time from migrating both.
 const migrationLock = 0x51_01_CE

@@ -11,7 +11,7 @@ import (
 )
 
 // recordColumns are those of documents, as recordRow takes them.
-const recordColumns = "collection, ordinal, key, version, title, format, chunker, model, identity, first_row, rows, coded, access, epoch, updated"
+const recordColumns = "collection, ordinal, key, version, title, format, chunker, model, identity, first_row, rows, coded, access, epoch, updated, class"
 
 // recordRow is a row of documents.
 type recordRow struct {
@@ -19,20 +19,21 @@ type recordRow struct {
 	key, title, format, chunker, model []byte
 	identity, access                   []byte
 	updated                            int64 // microseconds since 1970
+	class                              int64
 }
 
 // targets are where a row is scanned to.
 func (r *recordRow) targets() []any {
 	return []any{
 		&r.record.Collection, &r.record.Ordinal, &r.key, &r.record.Version, &r.title, &r.format, &r.chunker, &r.model,
-		&r.identity, &r.record.FirstRow, &r.record.Rows, &r.record.Coded, &r.access, &r.record.Epoch, &r.updated,
+		&r.identity, &r.record.FirstRow, &r.record.Rows, &r.record.Coded, &r.access, &r.record.Epoch, &r.updated, &r.class,
 	}
 }
 
 func (r *recordRow) decode() (store.Record, error) {
 	out := r.record
 	out.Key, out.Title, out.Format, out.Chunker, out.Model = string(r.key), string(r.title), string(r.format), string(r.chunker), string(r.model)
-	out.Updated = time.UnixMicro(r.updated).UTC()
+	out.Updated, out.Class = time.UnixMicro(r.updated).UTC(), uint64(r.class)
 	if copy(out.Identity[:], r.identity) != len(out.Identity) {
 		return store.Record{}, fmt.Errorf("%w: the identity of document %d of collection %d has %d bytes", store.ErrCorrupt, out.Ordinal, out.Collection, len(r.identity))
 	}
@@ -56,6 +57,6 @@ func scanRecord(row pgx.CollectableRow) (store.Record, error) {
 func values(r store.Record) []any {
 	return []any{
 		r.Collection, r.Ordinal, []byte(r.Key), r.Version, []byte(r.Title), []byte(r.Format), []byte(r.Chunker), []byte(r.Model),
-		r.Identity[:], r.FirstRow, r.Rows, r.Coded, encode.AppendAccess(nil, r.Access), r.Epoch, r.Updated.UnixMicro(),
+		r.Identity[:], r.FirstRow, r.Rows, r.Coded, encode.AppendAccess(nil, r.Access), r.Epoch, r.Updated.UnixMicro(), int64(r.Class),
 	}
 }

@@ -13,6 +13,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"math/rand/v2"
 	"sync"
 	"time"
 
@@ -38,10 +39,11 @@ type Options struct {
 
 // Store is a store.Store on a database.
 type Store struct {
-	pool  *pgxpool.Pool
-	codec encode.Codec
-	log   *slog.Logger
-	id    string
+	pool   *pgxpool.Pool
+	codec  encode.Codec
+	log    *slog.Logger
+	id     string
+	author int64 // of the changes made here; another one with every Open
 
 	use    sync.RWMutex // held for reading by each call
 	closed bool
@@ -71,7 +73,7 @@ func Open(ctx context.Context, url string, options Options) (*Store, error) {
 		return nil, errors.Join(fmt.Errorf("opening the database: %w", err), codec.Close())
 	}
 	s := &Store{
-		pool: pool, codec: codec, log: cmp.Or(options.Logger, slog.Default()), ending: make(chan struct{}),
+		pool: pool, codec: codec, log: cmp.Or(options.Logger, slog.Default()), author: rand.Int64(), ending: make(chan struct{}),
 		hints: hints{given: make(chan struct{})},
 	}
 	if err := s.start(ctx, config.ConnConfig); err != nil {
@@ -156,7 +158,7 @@ func (s *Store) write(ctx context.Context, f func(*txn) error) error {
 	return s.call(ctx, func(ctx context.Context) (err error) {
 		for range attempts {
 			err = pgx.BeginTxFunc(ctx, s.pool, pgx.TxOptions{IsoLevel: pgx.ReadCommitted}, func(tx pgx.Tx) error {
-				return f(&txn{ctx, tx})
+				return f(&txn{ctx, tx, s.author})
 			})
 			if !collided(err) {
 				return err

@@ -107,11 +107,11 @@ async def test_who_may_do_what(daemon: Daemon, root: Either) -> None:
     assert str(forbidden.value) == str(missing.value)
 
 
-async def test_through_the_eyes_of_another(root: Either) -> None:
-    bob = Either(root.client.with_eyes_of(Principal("bob", groups=["größe"])))
+async def test_impersonation(root: Either) -> None:
+    bob = Either(root.client.with_impersonation(Principal("bob", groups=["größe"])))
     assert keys(await bob("search", "handbook", "annual")) == {"travel.md"}
     assert [d.key for d in await bob("documents", "handbook")] == ["travel.md"]
-    with pytest.raises(RequestError, match="X-Sluice-As"):
+    with pytest.raises(RequestError, match="X-Sluice-Impersonate"):
         await bob("write", "handbook", Document(key="k", format="text", text="t"))
 
 

@@ -2,7 +2,7 @@
 // no more: what is asked stands in the audit log, so the visitor asks it.
 import { call, collection } from "./api.js";
 import { facts, failure, field, fill, h, say, select } from "./dom.js";
-import { principalFields } from "./eyes.js";
+import { principalFields } from "./impersonation.js";
 import { session } from "./session.js";
 
 export async function view({ rest, query, signal }) {
@@ -28,8 +28,8 @@ export async function view({ rest, query, signal }) {
   ];
 }
 
-// given is the principal that a link names, as one looks through their eyes.
-const given = (subject) => session.eyes?.subject === subject ? session.eyes : { subject };
+// given is the principal that a link names, as one impersonates them.
+const given = (subject) => session.impersonated?.subject === subject ? session.impersonated : { subject };
 
 function explained({ principal, configured, document, reads, readers, policies }) {
   return [

@@ -15,7 +15,7 @@ const reasons = {
 export async function answerTo({ collection: name, query, region, time }, into, signal) {
   const body = h("div", {}, "Reading the passages…");
   into.prepend(h("section", { class: "answer", "aria-label": "Answer" }, h("h2", {}, "Answer"), body));
-  const options = { body: { question: query, scope: { any_region: region, any_time: time } }, eyes: true, signal };
+  const options = { body: { question: query, scope: { any_region: region, any_time: time } }, impersonates: true, signal };
   try {
     const sofar = [];
     for await (const { sentence, answer, problem } of events("POST", collection(name, "answer"), options)) {

@@ -18,11 +18,11 @@ export const collection = (name, ...more) => path("v1", "collections", name, ...
 // header is JSON in ASCII, as a header must be.
 const header = (value) => JSON.stringify(value).replace(/[^ -~]/g, (c) => `\\u${c.charCodeAt(0).toString(16).padStart(4, "0")}`);
 
-async function send(method, target, { body, eyes, accept, signal } = {}) {
+async function send(method, target, { body, impersonates, accept, signal } = {}) {
   const headers = session.headers();
   if (body !== undefined) headers["Content-Type"] = "application/json";
   if (accept) headers.Accept = accept;
-  if (eyes && session.eyes) headers["X-Sluice-As"] = header(session.eyes);
+  if (impersonates && session.impersonated) headers["X-Sluice-Impersonate"] = header(session.impersonated);
   let response;
   try {
     response = await fetch(target, {

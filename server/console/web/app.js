@@ -63,19 +63,19 @@ function frame(current) {
   fill(document.getElementById("who"),
     h("span", {}, `${subject} of ${tenant}${role === "read" ? "" : ` (${role})`} `),
     h("button", { onclick: () => leave() }, "Change"));
-  showEyes();
+  showImpersonation();
 }
 
-// showEyes says, on every page, through whose eyes an administrator looks.
-function showEyes() {
-  fill(document.getElementById("eyes"), session.eyes && h("aside", { "aria-label": "Whose eyes" },
-    "You look through the eyes of ", h("strong", {}, session.eyes.subject), ". The audit log keeps it. ",
-    h("button", { onclick: () => { session.eyes = null; show(); } }, "Look with your own")));
+// showImpersonation says, on every page, whom an administrator impersonates.
+function showImpersonation() {
+  fill(document.getElementById("impersonation"), session.impersonated && h("aside", { "aria-label": "Impersonation" },
+    "You impersonate ", h("strong", {}, session.impersonated.subject), ". The audit log keeps it. ",
+    h("button", { onclick: () => { session.impersonated = null; show(); } }, "Be yourself again")));
 }
 
 function leave(error) {
   session.leave();
-  for (const id of ["pages", "who", "eyes"]) fill(document.getElementById(id));
+  for (const id of ["pages", "who", "impersonation"]) fill(document.getElementById(id));
   showEntrance(error);
 }
 

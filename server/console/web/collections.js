@@ -22,7 +22,7 @@ async function all(signal) {
 
 async function one(name, signal) {
   const [settings, documents] = await Promise.all([
-    call("GET", collection(name), { signal }), call("GET", `${collection(name, "documents")}?limit=100`, { eyes: true, signal })]);
+    call("GET", collection(name), { signal }), call("GET", `${collection(name, "documents")}?limit=100`, { impersonates: true, signal })]);
   const jobs = session.admin ? await generations(name, signal) : [];
   return [
     h("p", {}, h("a", { href: "#/collections" }, "All collections")),

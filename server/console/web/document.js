@@ -7,7 +7,7 @@ import { session } from "./session.js";
 const around = 20_000; // bytes
 
 export async function view({ rest: [name, key], query, signal }) {
-  const document = await call("GET", collection(name, "documents", key), { eyes: true, signal });
+  const document = await call("GET", collection(name, "documents", key), { impersonates: true, signal });
   const [start, end, version] = ["start", "end", "version"].map((n) => Number(query.get(n)));
   const known = end > start && version === document.version;
   const body = h("div", { class: "document" });

@@ -3,7 +3,7 @@
 import { call, collection } from "./api.js";
 import { answerTo } from "./answer.js";
 import { check, count, failure, field, fill, h, plural, say, select, table } from "./dom.js";
-import { eyesForm } from "./eyes.js";
+import { impersonationForm } from "./impersonation.js";
 import { session } from "./session.js";
 
 const strategies = ["", "sparse", "dense", "late", "hybrid", "hybrid-late", "hybrid-rerank", "auto"];
@@ -41,16 +41,16 @@ function page(names, chosen, signal) {
       h("div", { class: "row" }, field("Results", k), field("Strategy", strategy)),
       check("also what applies in other regions", region), check("also what applies at other times", time)));
   if (last.response && last.who === who() && last.collection === chosen) fill(results, shown(last));
-  return [h("h1", {}, "Search"), form, session.admin && eyesForm(), results];
+  return [h("h1", {}, "Search"), form, session.admin && impersonationForm(), results];
 }
 
-// who tells one visitor, and one pair of eyes, from another.
-const who = () => JSON.stringify([session.identity.tenant, session.identity.subject, session.eyes]);
+// who tells one visitor, and whom they impersonate, from another.
+const who = () => JSON.stringify([session.identity.tenant, session.identity.subject, session.impersonated]);
 
 async function run(search, results, signal, answered) {
   fill(results, h("p", {}, "Searching…"));
   try {
-    [search.response, search.timings] = await call("POST", collection(search.collection, "search"), { body: requestOf(search), eyes: true, signal, timed: true });
+    [search.response, search.timings] = await call("POST", collection(search.collection, "search"), { body: requestOf(search), impersonates: true, signal, timed: true });
     fill(results, shown(search));
     say(`${plural(search.response.results.length, "passage")} found`);
     if (answered) await answerTo(search, results, signal);
@@ -68,7 +68,7 @@ function shown({ collection: name, response, timings }) {
   const took = timings.find(([name]) => name === "total")?.[1];
   return [
     h("h2", {}, results.length ? plural(results.length, "passage") : "Nothing found"),
-    h("p", { class: "meta" }, `Among ${plural(counts.visible, "document")} that ${session.eyes ? session.eyes.subject : "you"} may read`,
+    h("p", { class: "meta" }, `Among ${plural(counts.visible, "document")} that ${session.impersonated ? session.impersonated.subject : "you"} may read`,
       counts.out_of_scope > 0 && `, of which ${count(counts.out_of_scope)} do not apply here and now`, `. ${took} ms.`),
     degraded.length > 0 && h("p", { class: "warning" }, `Left out: ${degraded.join(", ")}.`),
     h("ol", { class: "results" }, results.map((result, i) => h("li", {}, passage(name, result, i)))),
@@ -95,6 +95,6 @@ function passage(name, result, i) {
 }
 
 function whose(document) {
-  return new URLSearchParams({ document, subject: (session.eyes ?? session.identity).subject });
+  return new URLSearchParams({ document, subject: (session.impersonated ?? session.identity).subject });
 }
 

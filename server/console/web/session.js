@@ -7,7 +7,7 @@ let kept = JSON.parse(sessionStorage.getItem(key) ?? "null");
 
 export const session = {
   identity: null, // of GET v1/identity
-  eyes: null, // the principal through whose eyes an administrator looks
+  impersonated: null, // the principal that an administrator impersonates
   searched: null, // the last search with what it found, shown again on the way back from a document
 
   get known() { return kept !== null; },
@@ -26,7 +26,7 @@ export const session = {
 
   leave() {
     kept = null;
-    this.identity = this.eyes = this.searched = null;
+    this.identity = this.impersonated = this.searched = null;
     sessionStorage.removeItem(key);
   },
 };

@@ -48,13 +48,13 @@ class _Settings:
         other._headers = _identity(token, None)
         return other
 
-    def with_eyes_of(self: C, principal: wire.Principal) -> C:
+    def with_impersonation(self: C, principal: wire.Principal) -> C:
         """Return an administrator's client that searches, lists and reads as another would; the audit log keeps both.
 
         Anything else is refused.
         """
         other = copy.copy(self)
-        other._headers = self._headers | {"X-Sluice-As": json.dumps(msgspec.to_builtins(principal))}
+        other._headers = self._headers | {"X-Sluice-Impersonate": json.dumps(msgspec.to_builtins(principal))}
         return other
 
     def _request(self, call: Call[Any]) -> dict[str, Any]:

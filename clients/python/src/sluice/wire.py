@@ -295,6 +295,7 @@ class AnswerUsage(Message):
     """Of the chat model."""
 
     calls: int
+    context_tokens: int  # of the passages that it was shown, as the daemon counts them
     prompt_tokens: int
     completion_tokens: int
     cost: float  # in the currency of the configured prices

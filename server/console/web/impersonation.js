@@ -1,4 +1,4 @@
-// An administrator's choice of whose eyes to look through.
+// An administrator's choice of whom to impersonate.
 import { failure, field, fill, h } from "./dom.js";
 import { session } from "./session.js";
 
@@ -29,18 +29,18 @@ function principalOf(subject, groups, attributes) {
   return principal;
 }
 
-export function eyesForm() {
-  const { elements, read } = principalFields(session.eyes ?? {});
+export function impersonationForm() {
+  const { elements, read } = principalFields(session.impersonated ?? {});
   const error = h("div");
-  return h("details", {}, h("summary", {}, "Look through another’s eyes"),
+  return h("details", {}, h("summary", {}, "Impersonate somebody"),
     h("form", { onsubmit: (event) => { event.preventDefault(); open(read, error); } },
-      h("p", {}, "You then search and read what this principal of your tenant may read, and nothing else. Each look is recorded in the audit log, with your name and theirs."),
-      elements, h("button", {}, "Look"), error));
+      h("p", {}, "You then search and read what this principal of your tenant may read, and nothing else. Each request is recorded in the audit log, with your name and theirs."),
+      elements, h("button", {}, "Impersonate"), error));
 }
 
 function open(read, error) {
   try {
-    session.eyes = read();
+    session.impersonated = read();
     dispatchEvent(new Event("sluice:show"));
   } catch (problem) {
     fill(error, failure(problem));

@@ -14,18 +14,18 @@ import (
 	"sluice/server/audit"
 )
 
-// through is a client of root that looks through somebody's eyes.
-func (d *daemon) through(p client.Principal) *client.Client {
+// impersonating is a client of root that impersonates somebody.
+func (d *daemon) impersonating(p client.Principal) *client.Client {
 	d.t.Helper()
-	c, err := client.New(d.url, client.WithAPIKey(keys["root"].key), client.WithRetries(0), client.WithEyesOf(p))
+	c, err := client.New(d.url, client.WithAPIKey(keys["root"].key), client.WithRetries(0), client.WithImpersonation(p))
 	require.NoError(d.t, err)
 	d.t.Cleanup(c.CloseIdle)
 	return c
 }
 
 // An administrator sees exactly what the other principal would, their own right
-// to read set aside, and the log says who looked as whom.
-func TestEyes(t *testing.T) {
+// to read set aside, and the log says who impersonated whom.
+func TestImpersonation(t *testing.T) {
 	d, log, dir := audited(t, func(*audit.Options) {})
 	d.collection(text("hers", "x", "user:alice"), text("eng", "x", "group:eng"), text("roots", "x", "user:root"), text("ünï", "x", "user:ünï"))
 	for _, c := range []struct {
@@ -38,8 +38,8 @@ func TestEyes(t *testing.T) {
 		{client.Principal{Subject: "ünï"}, []string{"ünï"}},
 		{client.Principal{Subject: "other"}, nil}, // of another tenant: here nobody
 	} {
-		eyes := d.through(c.who)
-		page, err := eyes.List(ctx, "c", "", 10)
+		as := d.impersonating(c.who)
+		page, err := as.List(ctx, "c", "", 10)
 		require.NoError(t, err)
 		var keys []string
 		for _, one := range page.Documents {
@@ -47,10 +47,10 @@ func TestEyes(t *testing.T) {
 		}
 		require.Equal(t, c.sees, keys, "%v", c.who)
 		for _, key := range []string{"hers", "eng", "roots"} {
-			_, err := eyes.Document(ctx, "c", key)
+			_, err := as.Document(ctx, "c", key)
 			require.Equal(t, !contains(keys, []byte(key)), err != nil, "%v %s", c.who, key)
 		}
-		_, err = eyes.Search(ctx, "c", client.SearchRequest{Query: "secret"})
+		_, err = as.Search(ctx, "c", client.SearchRequest{Query: "secret"})
 		require.NoError(t, err)
 		searched := d.fake.searched[len(d.fake.searched)-1].Principal
 		require.Equal(t, []string{"acme", c.who.Subject}, []string{searched.Tenant, searched.Subject})
@@ -67,7 +67,7 @@ func TestEyes(t *testing.T) {
 		var r audit.Record
 		require.NoError(t, json.Unmarshal([]byte(line), &r))
 		switch {
-		case r.Action == audit.Look:
+		case r.Action == audit.Impersonate:
 			looks++
 			require.Equal(t, []string{"acme", "root", "c"}, []string{r.Tenant, r.Subject, r.Collection})
 			require.NotEmpty(t, r.As)
@@ -81,35 +81,35 @@ func TestEyes(t *testing.T) {
 		}
 	}
 	require.Equal(t, 2*5*5, looks, "each look, begun and ended")
-	require.Equal(t, 1, searches, "a search names whose eyes it was through, too")
+	require.Equal(t, 1, searches, "a search names who was impersonated, too")
 }
 
-// Nobody else looks, nothing is changed that way, and nobody looks unrecorded.
-func TestEyesAreRefused(t *testing.T) {
+// Nobody else may, nothing is changed that way, and nothing is unrecorded.
+func TestImpersonationIsRefused(t *testing.T) {
 	d, log, _ := audited(t, func(o *audit.Options) { o.Administration = audit.Continue })
 	d.collection(text("k", "x"))
 	const search, alice = "/v1/collections/c/search", `{"subject":"alice"}`
 	ask := func(who, method, path, body, as string) answer {
-		return d.send(method, path, body, "Authorization", bearer(who), "X-Sluice-As", as)
+		return d.send(method, path, body, "Authorization", bearer(who), "X-Sluice-Impersonate", as)
 	}
 	require.Equal(t, 200, ask("root", "POST", search, `{"query":"x"}`, alice).status)
 	before := len(d.fake.searched)
 	for _, who := range []string{"alice", "writer"} {
-		require.Contains(t, requireProblem(t, 403, ask(who, "POST", search, `{"query":"x"}`, alice)), "X-Sluice-As")
+		require.Contains(t, requireProblem(t, 403, ask(who, "POST", search, `{"query":"x"}`, alice)), "X-Sluice-Impersonate")
 		require.Equal(t, 403, ask(who, "POST", search, `{"query":"x"}`, `{"subject":"`+who+`"}`).status)
 	}
 	for _, bad := range []string{"", "alice", `{}`, `{"subject":"a","tenant":"rival"}`, `{"subject":"a","groups":[""]}`, `{"subject":"a"`} {
 		requireProblem(t, 400, ask("root", "POST", search, `{"query":"x"}`, bad))
 	}
 	for _, r := range routes() {
-		if !r.open && !r.eyes {
+		if !r.open && !r.impersonate {
 			path := strings.NewReplacer("{collection}", "c", "{key}", "k", "{action}", "pause").Replace(r.pattern)
 			require.Equal(t, r.dialect.status(failf(400, "")), ask("root", r.method, path, `{}`, alice).status, "%s %s", r.method, path)
 		}
 	}
 	require.Len(t, d.fake.documents["acme/c"], 1)
 	twice := d.raw("POST " + search + " HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 13\r\nAuthorization: " + bearer("root") +
-		"\r\nX-Sluice-As: " + alice + "\r\nX-Sluice-As: " + alice + "\r\n\r\n" + `{"query":"x"}`)
+		"\r\nX-Sluice-Impersonate: " + alice + "\r\nX-Sluice-Impersonate: " + alice + "\r\n\r\n" + `{"query":"x"}`)
 	requireProblem(t, 400, twice)
 
 	log.Close() // from now on nothing can be recorded
@@ -117,6 +117,6 @@ func TestEyesAreRefused(t *testing.T) {
 	require.Len(t, d.fake.searched, before)
 	without := start(t)
 	without.collection()
-	a := without.send("POST", search, `{"query":"x"}`, "Authorization", bearer("root"), "X-Sluice-As", alice)
+	a := without.send("POST", search, `{"query":"x"}`, "Authorization", bearer("root"), "X-Sluice-Impersonate", alice)
 	require.Contains(t, requireProblem(t, 403, a), "audit.directory")
 }

@@ -1,0 +1,184 @@
+package milvus
+
+import (
+	"context"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/milvus-io/milvus-sdk-go/v2/client"
+	"github.com/milvus-io/milvus-sdk-go/v2/entity"
+	"github.com/stretchr/testify/require"
+	"golang.org/x/sync/errgroup"
+
+	"sluice/index"
+	"sluice/index/conformance"
+)
+
+// counted is a client that counts the rows that it writes.
+type counted struct {
+	client.Client
+	rows *atomic.Int64
+}
+
+func (c counted) Upsert(ctx context.Context, name, partition string, columns ...entity.Column) (entity.Column, error) {
+	c.rows.Add(int64(columns[0].Len()))
+	return c.Client.Upsert(ctx, name, partition, columns...)
+}
+
+// member is the index of one daemon of several.
+type member struct {
+	*Index
+	clusters []*Cluster
+	options  Options
+	wrote    *atomic.Int64
+}
+
+// members open the same index at the same time, each with a directory of its own.
+func members(t *testing.T, n int) (all []*member) {
+	o := optionsAt(t, t.TempDir(), 8)
+	o.Shared = time.Hour
+	for range n {
+		m := &member{options: o, wrote: new(atomic.Int64)}
+		c := cluster(t)
+		c.searching = counted{c.searching, m.wrote}
+		m.clusters, m.options.Dir = []*Cluster{c}, t.TempDir()
+		all = append(all, m)
+	}
+	var opening errgroup.Group
+	for _, m := range all {
+		opening.Go(func() error { return m.open(t) })
+	}
+	require.NoError(t, opening.Wait())
+	t.Cleanup(func() {
+		for _, m := range all {
+			require.NoError(t, m.Close())
+		}
+		require.NoError(t, Remove(context.Background(), all[0].clusters, o))
+	})
+	return all
+}
+
+func (m *member) open(t *testing.T) (err error) {
+	m.Index, err = Open(t.Context(), m.clusters, m.options)
+	return err
+}
+
+// sweepNow is as if the time had passed in which others may need what is replaced.
+func (m *member) sweepNow(t *testing.T) {
+	m.mu.Lock()
+	for i := range m.garbage {
+		m.garbage[i].due = time.Time{}
+	}
+	m.mu.Unlock()
+	require.NoError(t, m.sweep(t.Context()))
+}
+
+func elsewhere(documents []index.Document) (theirs []index.Document) {
+	for _, d := range documents {
+		d.Elsewhere = true
+		theirs = append(theirs, d)
+	}
+	return theirs
+}
+
+// Every row is written by the daemon that took its document, or by another one
+// where that does not; either way all find it.
+func TestSharedRowsAreWrittenOnce(t *testing.T) {
+	const seed, n, k = 23, 30, 200
+	all, made := members(t, 3), conformance.NewCorpus(seed, 8)
+	var documents []index.Document
+	rows := 0
+	for ordinal := range uint32(n) {
+		d := made.RareDocument(ordinal)
+		d.Class = uint64(ordinal % 5)
+		documents, rows = append(documents, d), rows+len(d.Rows)
+	}
+	var waiting sync.WaitGroup
+	for _, m := range all[1:] {
+		waiting.Go(func() {
+			if err := m.Apply(t.Context(), index.Batch{Epoch: 1, Put: elsewhere(documents)}); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	require.NoError(t, all[0].Apply(t.Context(), index.Batch{Epoch: 1, Put: documents}))
+	waiting.Wait()
+	vector := made.Vector()
+	want, err := dense(t, all[0].Index, everyone(n), vector, k)
+	require.NoError(t, err)
+	require.Len(t, want, rows)
+	for _, m := range all[1:] {
+		got, err := dense(t, m.Index, everyone(n), vector, k)
+		require.NoError(t, err)
+		require.Equal(t, want, got)
+	}
+	require.EqualValues(t, rows, all[0].wrote.Load())
+
+	orphan := made.RareDocument(n)
+	require.NoError(t, all[1].Apply(t.Context(), index.Batch{Epoch: 2, Put: elsewhere([]index.Document{orphan})}))
+	hits, err := dense(t, all[1].Index, everyone(n+1), vector, k)
+	require.NoError(t, err)
+	require.Len(t, hits, rows+len(orphan.Rows), "its daemon has died")
+	wrote := all[2].wrote.Load()
+	require.NoError(t, all[2].Apply(t.Context(), index.Batch{Epoch: 2, Put: elsewhere([]index.Document{orphan})}))
+	require.Equal(t, wrote, all[2].wrote.Load(), "it is there")
+}
+
+// What one daemon has replaced stays as long as another may search it. One that
+// comes back later finds that it is behind, and not that rows are lost; lost ones
+// it does find.
+func TestSharedRowsAreSweptLate(t *testing.T) {
+	const seed, n, k = 29, 20, 200
+	all, made := members(t, 2), conformance.NewCorpus(seed, 8)
+	ahead, behind := all[0], all[1]
+	var documents []index.Document
+	for ordinal := range uint32(n) {
+		documents = append(documents, made.RareDocument(ordinal))
+	}
+	require.NoError(t, ahead.Apply(t.Context(), index.Batch{Epoch: 1, Put: documents}))
+	require.NoError(t, behind.Apply(t.Context(), index.Batch{Epoch: 1, Put: elsewhere(documents)}))
+	require.NoError(t, behind.Flush(t.Context()))
+	vector := made.Vector()
+	before, err := dense(t, behind.Index, everyone(n), vector, k)
+	require.NoError(t, err)
+
+	changed := made.RareDocument(3)
+	for i := range changed.Rows {
+		changed.Rows[i].Row += 10_000
+	}
+	require.NoError(t, ahead.Apply(t.Context(), index.Batch{Epoch: 2, Put: []index.Document{changed}}))
+	require.NoError(t, ahead.Flush(t.Context()))
+	require.NoError(t, ahead.sweep(t.Context()))
+	still, err := dense(t, behind.Index, everyone(n), vector, k)
+	require.NoError(t, err)
+	require.Equal(t, before, still)
+
+	require.NoError(t, behind.Close())
+	ahead.sweepNow(t)
+	held, err := ahead.shards[0].held(t.Context(), rowNumbers(documents[3]))
+	require.NoError(t, err)
+	require.Empty(t, held)
+	require.NoError(t, behind.open(t))
+	require.Equal(t, []uint32{3}, behind.Lacks())
+	require.NoError(t, behind.Apply(t.Context(), index.Batch{Epoch: 2, Put: elsewhere([]index.Document{changed})}))
+	want, err := dense(t, ahead.Index, everyone(n), vector, k)
+	require.NoError(t, err)
+	got, err := dense(t, behind.Index, everyone(n), vector, k)
+	require.NoError(t, err)
+	require.Equal(t, want, got)
+
+	require.NoError(t, behind.Close())
+	require.NoError(t, Forget(behind.options))
+	require.NoError(t, behind.open(t))
+	require.Zero(t, behind.Applied())
+	wrote := behind.wrote.Load()
+	documents[3] = changed
+	require.NoError(t, behind.Apply(t.Context(), index.Batch{Put: documents}))
+	require.NoError(t, behind.Apply(t.Context(), index.Batch{Epoch: 2}))
+	require.Equal(t, wrote, behind.wrote.Load(), "a daemon without a directory takes over what is there")
+	got, err = dense(t, behind.Index, everyone(n), vector, k)
+	require.NoError(t, err)
+	require.Equal(t, want, got)
+}
