@@ -437,6 +437,7 @@ func (d *daemon) newEngine() *retrieve.Engine {
 	if d.reranker != nil {
 		engine.RerankWith(d.reranker, d.config.Limits.RerankTimeout)
 	}
+	engine.MatchWith(d.matcher())
 	return engine
 }
 
