@@ -252,6 +252,9 @@ func (d *daemon) openModels(ctx context.Context) error {
 	if d.embedder, err = d.openScheduler(ctx, options, dirs.distinct()); err != nil {
 		return err
 	}
+	if d.searcher != nil {
+		server.RegisterGPUs(d.registry, d.searcher.Telemetry)
+	}
 	info := d.embedder.Info()
 	if len(info.Labels) > 0 {
 		return fmt.Errorf("model: %s is a classifier; name it as reranker or classifier, and an embedding model as model", info.Model)

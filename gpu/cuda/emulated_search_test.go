@@ -138,6 +138,10 @@ func TestRowsSurviveTheirWorker(t *testing.T) {
 		near, err := rows.Search(t.Context(), vectors[:16], mask, 3)
 		return err == nil && len(near.Rows) == 3
 	}, time.Minute, time.Millisecond)
+	told := (&Searcher{workers: []*worker{w}}).Telemetry(t.Context())[0]
+	require.True(t, told.Up)
+	require.Equal(t, 2, told.Starts)
+	require.Less(t, told.Device.Free, told.Device.Memory-100*16*2, "the rows are there")
 	rows.Close()
 }
 

@@ -64,7 +64,7 @@ func Serve(connection io.ReadWriter, ordinal int) error {
 		device: d, reader: wire.NewReader(connection), writer: connection,
 		models: map[int]*Model{}, held: memories{of: map[uint32]*memory{}}, free: make(chan *lane, slots), failed: make(chan error, 1),
 	}
-	if err := s.hello(); err != nil {
+	if err := s.hello(0); err != nil {
 		return err
 	}
 	for range slots {
@@ -81,13 +81,14 @@ func Serve(connection io.ReadWriter, ordinal int) error {
 	return err
 }
 
-func (s *server) hello() error {
+// hello says how the device is now.
+func (s *server) hello(id uint32) error {
 	described, err := s.device.Describe()
 	if err != nil {
 		return err
 	}
 	return s.send(func(dst []byte) ([]byte, error) {
-		return wire.AppendJSON(dst, wire.KindHello, 0, wire.Hello{Device: described, Process: os.Getpid()})
+		return wire.AppendJSON(dst, wire.KindHello, id, wire.Hello{Device: described, Process: os.Getpid()})
 	})
 }
 
@@ -153,6 +154,8 @@ func (s *server) take(f wire.Frame) error {
 		return errors.Join(err, s.held.drop(number))
 	case wire.KindSearch:
 		return s.startSearch(f)
+	case wire.KindStatus:
+		return s.hello(f.ID)
 	}
 	return fmt.Errorf("%w: of kind %d, which only a worker sends", wire.ErrFrame, f.Kind)
 }
