@@ -153,6 +153,9 @@ func (d *daemon) openModels(ctx context.Context) error {
 	if d.embedder, err = d.openScheduler(ctx, options, dirs.distinct()); err != nil {
 		return err
 	}
+	if d.searcher != nil {
+		server.RegisterGPUs(d.registry, d.searcher.Telemetry)
+	}
 	info := d.embedder.Info()
 	if len(info.Labels) > 0 {
 		return fmt.Errorf("model: %s is a classifier; name it as reranker or classifier, and an embedding model as model", info.Model)
@@ -338,6 +341,7 @@ func (d *daemon) newEngine() *retrieve.Engine {
 	if d.reranker != nil {
 		engine.RerankWith(d.reranker, d.config.Limits.RerankTimeout)
 	}
+	engine.MatchWith(d.matcher())
 	return engine
 }
 
