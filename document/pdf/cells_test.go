@@ -18,7 +18,9 @@ func at(x, y float64, text string) run {
 
 // between puts runs between the rules of a table: thick ones around, a thin one at 20.
 func between(bottom float64, runs ...run) *page {
-	rule := func(y, height float64) document.Box { return document.Box{Left: 50, Top: y, Right: 300, Bottom: y + height} }
+	rule := func(y, height float64) document.Box {
+		return document.Box{Left: 50, Top: y, Right: 300, Bottom: y + height}
+	}
 	return &page{number: 1, width: 400, height: 400, runs: runs, rules: []document.Box{rule(0, 1), rule(20, 0.4), rule(bottom, 1)}}
 }
 
