@@ -9,19 +9,14 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"sluice/needs"
 )
 
 // doclingData is the folder of DoclingDocument samples beside the repository.
 func doclingData(t testing.TB) string {
 	t.Helper()
-	dir := filepath.Join("..", "..", "shared", "data", "docling-documents")
-	if _, err := os.Stat(dir); err != nil {
-		if os.Getenv("SLUICE_REQUIRE_ALL") == "1" {
-			t.Fatalf("SLUICE_REQUIRE_ALL=1, but %s is missing", dir)
-		}
-		t.Skipf("SKIPPED: %s is missing", dir)
-	}
-	return dir
+	return needs.Data(t, "docling-documents")
 }
 
 // expectedChunk is what docling-core's chunkers make.
