@@ -163,6 +163,34 @@ func TestTelemetry(t *testing.T) {
 	}
 }
 
+// A device that is silent hides no other: all are asked at once.
+func TestTelemetryBesideASilentDevice(t *testing.T) {
+	var workers []*worker
+	for _, told := range []string{"hangs", ""} {
+		t.Setenv(behaviour, told)
+		w, err := startWorker(t.Context(), os.Args[0], 0, quiet)
+		require.NoError(t, err)
+		t.Cleanup(w.end)
+		workers = append(workers, w)
+	}
+	silent, _ := workers[0].present()
+	sound, _ := workers[1].present()
+	all := make(chan []Telemetry)
+	go func() { all <- (&Searcher{workers: workers}).Telemetry(t.Context()) }()
+	require.Eventually(t, func() bool { return silent.waiting(1, 1) && sound.waiting(1, 0) }, time.Minute, time.Millisecond)
+	silent.end(ErrWorker)
+	got := <-all
+	require.False(t, got[0].Up)
+	require.True(t, got[1].Up)
+}
+
+// waiting reports that so many calls were made, of which so many have no answer yet.
+func (l *life) waiting(made uint32, pending int) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.last == made && len(l.pending) == pending
+}
+
 // The bound on what products are off by is over that of rounding both vectors.
 func TestSlack(t *testing.T) {
 	r := &Rows{dims: 384, width: 384, longest: 1}

@@ -2,6 +2,7 @@ package cuda
 
 import (
 	"context"
+	"sync"
 
 	"sluice/gpu/cuda/wire"
 )
@@ -13,13 +14,15 @@ type Telemetry struct {
 	Starts int         // of workers
 }
 
-// Telemetry asks all workers; one that has no answer when ctx ends is not Up,
-// and lives on: it may be busy.
+// Telemetry asks all workers at once, so that one that is silent hides no other.
+// One that has no answer when ctx ends is not Up, and lives on: it may be busy.
 func (s *Searcher) Telemetry(ctx context.Context) []Telemetry {
 	all := make([]Telemetry, len(s.workers))
+	var asking sync.WaitGroup
 	for i, w := range s.workers {
-		all[i] = w.telemetry(ctx)
+		asking.Go(func() { all[i] = w.telemetry(ctx) })
 	}
+	asking.Wait()
 	return all
 }
 
