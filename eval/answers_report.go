@@ -93,8 +93,7 @@ func (r AnswerReport) Figures() map[string]float64 {
 
 func putShares(values map[string]float64, prefix string, c AnswerCounts) {
 	for _, s := range c.shares() {
-		e, name := statistics.Rate(s.of, s.in), prefix+"share."+s.name
-		values[name], values[name+".low"], values[name+".high"] = e.Mean, e.Low, e.High
+		putEstimate(values, prefix+"share."+s.name, statistics.Rate(s.of, s.in))
 	}
 }
 

@@ -65,8 +65,11 @@ func (a *Axes) addBad(misses string) error {
 		return nil
 	}
 	files, err := filepath.Glob(filepath.Join(misses, "*.json"))
-	if err != nil || len(files) == 0 {
-		return fmt.Errorf("%s has no misses (%v): give a directory that sluice eval failures --out wrote", misses, err)
+	if err != nil {
+		return fmt.Errorf("%s: %w", misses, err)
+	}
+	if len(files) == 0 {
+		return fmt.Errorf("%s has no misses: give a directory that sluice eval failures --out wrote", misses)
 	}
 	for _, file := range files {
 		cases, err := readLines[[]Miss](file)

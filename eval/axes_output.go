@@ -99,20 +99,17 @@ func (a Axes) writeGrounded(b *strings.Builder) {
 // Figures are the report's numbers under their stable names.
 func (a Axes) Figures() map[string]float64 {
 	values := map[string]float64{}
-	put := func(name string, e statistics.Estimate) {
-		values[name], values[name+".low"], values[name+".high"] = e.Mean, e.Low, e.High
-	}
 	for _, p := range a.Parse {
 		name := "parse." + p.Format
 		values[name+".files"], values[name+".failed"] = float64(p.Files), float64(p.Failed)
 		if p.Pages > 0 {
 			values[name+".pages_per_s"] = float64(p.Pages) / p.Seconds
 		}
-		put(name+".text", p.Text)
-		put(name+".whole", p.Whole)
+		putEstimate(values, name+".text", p.Text)
+		putEstimate(values, name+".whole", p.Whole)
 		for part, e := range map[string]counted{"tables": {p.Tables, p.WithTables}, "captions": {p.Captions, p.WithCaptions}, "order": {p.Order, p.WithOrder}} {
 			if e.n > 0 {
-				put(name+"."+part, e.Estimate)
+				putEstimate(values, name+"."+part, e.Estimate)
 			}
 		}
 	}
@@ -122,13 +119,13 @@ func (a Axes) Figures() map[string]float64 {
 	}
 	for _, m := range a.Retrieval {
 		for _, e := range m.estimates() {
-			put(fmt.Sprintf("%s.%s.%s@%d", m.Strategy, m.Tag, e.name, a.K), e.Estimate)
+			putEstimate(values, fmt.Sprintf("%s.%s.%s@%d", m.Strategy, m.Tag, e.name, a.K), e.Estimate)
 		}
 	}
 	if g := a.Grounded; g != nil {
 		values["grounded.claims"] = float64(g.Claims)
-		put("grounded.attributed", g.Attributed)
-		put("grounded.complete", g.Complete)
+		putEstimate(values, "grounded.attributed", g.Attributed)
+		putEstimate(values, "grounded.complete", g.Complete)
 	}
 	for place, n := range a.badCounts() {
 		values["bad."+place.name()] = float64(n)

@@ -167,9 +167,7 @@ func (c Comparison) Figures() map[string]float64 {
 
 func put(values map[string]float64, name string, metrics map[string]statistics.Estimate) {
 	for metric, e := range metrics {
-		values[name+"."+metric] = e.Mean
-		values[name+"."+metric+".low"] = e.Low
-		values[name+"."+metric+".high"] = e.High
+		putEstimate(values, name+"."+metric, e)
 	}
 }
 

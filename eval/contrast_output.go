@@ -14,9 +14,7 @@ func (c Contrasts) Figures() map[string]float64 {
 	values := map[string]float64{}
 	for _, one := range c.All {
 		name := strings.ReplaceAll(one.Name, " − ", ".minus.") + "." + c.Metric.Name
-		values[name+".difference"] = one.Difference.Mean
-		values[name+".difference.low"] = one.Difference.Low
-		values[name+".difference.high"] = one.Difference.High
+		putEstimate(values, name+".difference", one.Difference)
 		values[name+".p"], values[name+".holm"] = one.P, one.Holm
 		values[name+".better"], values[name+".worse"] = float64(len(one.Better)), float64(len(one.Worse))
 	}

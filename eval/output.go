@@ -1,5 +1,7 @@
 package eval
 
+import "sluice/statistics"
+
 // Figures are the report's numbers under their stable names. A run that stopped
 // at the listings has the counts only.
 func (r Report) Figures() map[string]float64 {
@@ -24,10 +26,13 @@ func (r Report) Figures() map[string]float64 {
 			values[s.Strategy+".share."+route] = share
 		}
 		for name, e := range s.Metrics {
-			values[s.Strategy+"."+name] = e.Mean
-			values[s.Strategy+"."+name+".low"] = e.Low
-			values[s.Strategy+"."+name+".high"] = e.High
+			putEstimate(values, s.Strategy+"."+name, e)
 		}
 	}
 	return values
+}
+
+// putEstimate adds a figure with its interval.
+func putEstimate(values map[string]float64, name string, e statistics.Estimate) {
+	values[name], values[name+".low"], values[name+".high"] = e.Mean, e.Low, e.High
 }

@@ -153,7 +153,7 @@ func (v Validity) Figures() map[string]float64 {
 		"answerable": float64(v.Answerable), "items": float64(v.Items),
 	}
 	for name, e := range map[string]statistics.Estimate{"overlap": v.Overlap, "low_overlap": v.LowOverlap} {
-		values[name], values[name+".low"], values[name+".high"] = e.Mean, e.Low, e.High
+		putEstimate(values, name, e)
 	}
 	return values
 }
