@@ -21,15 +21,3 @@ func F16(x float32) uint16 {
 	size -= 112 << 23 // from float32's bias of exponents to a half's
 	return sign | uint16((size+0xfff+size>>13&1)>>13)
 }
-
-// FromF16 is the number that bits stand for.
-func FromF16(bits uint16) float32 {
-	sign, exponent, fraction := uint32(bits&0x8000)<<16, uint32(bits>>10&31), uint32(bits&1023)
-	switch exponent {
-	case 0:
-		return math.Float32frombits(sign | math.Float32bits(float32(fraction)*0x1p-24))
-	case 31:
-		return math.Float32frombits(sign | 0x7f800000 | fraction<<13)
-	}
-	return math.Float32frombits(sign | (exponent+112)<<23 | fraction<<13)
-}
