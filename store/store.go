@@ -58,7 +58,7 @@ type Record struct {
 	Format     string
 	Chunker    string   // e.g. "markdown/1"
 	Model      string   // digest of what made the vectors (model, precision, …)
-	Identity   [32]byte // hash over content, format and title
+	Identity   [32]byte // hash over parser, title and content
 	FirstRow   uint32   // its chunks are rows FirstRow … FirstRow+Rows-1; row numbers are never used again
 	Rows       uint32
 	Coded      bool   // every row has token codes

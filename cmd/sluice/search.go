@@ -22,7 +22,7 @@ type searchCommand struct {
 	K          int    `short:"k" default:"5" help:"How many passages, at most 100."`
 	Vectors    string `type:"existingfile" help:"JSON file with vector, vectors or both of the question, as the API takes them."`
 	Strategy   string `help:"sparse, dense, late (interaction with every passage), hybrid (sparse and dense), hybrid-late (both, then late interaction; the default), hybrid-rerank (both, then the cross-encoder) or auto (sparse, hybrid or hybrid-late, by the question)."`
-	Fusion     string `help:"How the hybrid strategies merge: score (standardised scores, the default) or rrf (reciprocal ranks)."`
+	Fusion     string `help:"How the hybrid strategies merge: score (weighted scores, the default) or rrf (reciprocal ranks)."`
 	Explain    bool   `help:"Show rank and score in each leg and in late interaction."`
 	JSON       bool   `help:"Print the response as JSON."`
 }
