@@ -31,6 +31,7 @@ type HybridOptions struct {
 	Filters  []string      // percent of them that who searches may read, in turn: 0.1, 1, 10 (default), 50 or 100
 	Rate     float64       // searches a second (default 50)
 	Strategy string        // of the searches (default hybrid)
+	Beside   []string      // strategies that are compared with it, alone and in turns
 	Rounds   int           // turns of each load (default 5)
 	Turn     time.Duration // of one turn (default 10 s)
 	Warmup   time.Duration // before each turn (default 500 ms)
@@ -85,7 +86,8 @@ func (o *HybridOptions) setDefaults() {
 // load in Serve; ratio.hybrid.p95.ingesting_to_idle, the median of the rounds,
 // with .min and .max; ingesting.documents_per_s; revocation.c.p50_ms and
 // .p95_ms, from the request to its acknowledgement, where c is idle, rate
-// (searches at the rate) or busy (a closed loop); visible.F, how many documents
+// (searches at the rate) or busy (a closed loop); with Beside strategy.S.… as
+// those of a service, and ratio.p50.S_to_STRATEGY and ratio.p95.… by rounds; visible.F, how many documents
 // the searcher of a filter may read; hybrid.rss_mb.
 func Hybrid(ctx context.Context, o HybridOptions) (file figures.File, err error) {
 	o.setDefaults()
@@ -130,8 +132,11 @@ func (b *hybridBench) run(ctx context.Context, analyzer text.Analyzer) error {
 	if err := b.ingest(ctx); err != nil {
 		return fmt.Errorf("ingesting the passages: %w", err)
 	}
-	searches, err := b.searches(ctx, analyzer)
+	searches, err := b.searches(ctx, analyzer, b.Strategy)
 	if err != nil {
+		return err
+	}
+	if err := b.comparing(ctx, analyzer, searches); err != nil {
 		return err
 	}
 	if err := b.serving(ctx, searches); err != nil {
@@ -142,7 +147,7 @@ func (b *hybridBench) run(ctx context.Context, analyzer text.Analyzer) error {
 
 // searches are by a reader of each share in turn, each for other words, as many
 // as one turn takes.
-func (b *hybridBench) searches(ctx context.Context, analyzer text.Analyzer) (Service, error) {
+func (b *hybridBench) searches(ctx context.Context, analyzer text.Analyzer, strategy string) (Service, error) {
 	tokens := make([]string, len(b.Filters))
 	for i, share := range b.Filters {
 		var err error
@@ -153,7 +158,7 @@ func (b *hybridBench) searches(ctx context.Context, analyzer text.Analyzer) (Ser
 	count := int(2*b.Rate*(b.Turn+b.Warmup).Seconds()) + 1
 	var calls []Call
 	for i, q := range makeQueries(b.passages, count, analyzer) {
-		calls = append(calls, Call{Token: tokens[i%len(tokens)], Body: client.SearchRequest{Query: q.text, K: hybridResults, Strategy: b.Strategy}})
+		calls = append(calls, Call{Token: tokens[i%len(tokens)], Body: client.SearchRequest{Query: q.text, K: hybridResults, Strategy: strategy}})
 	}
 	for i, token := range tokens {
 		if err := b.see(ctx, token, b.Filters[i], calls[0].Body.(client.SearchRequest)); err != nil {
@@ -182,6 +187,46 @@ func (b *hybridBench) see(ctx context.Context, token, share string, r client.Sea
 	b.Figures["visible."+share] = float64(response.Counts.Visible)
 	fmt.Fprintf(b.log, "%d documents, %d of them visible to whoever searches, by strategy %s\n", len(b.passages), response.Counts.Visible, response.Strategy)
 	return nil
+}
+
+// comparing measures searches by several strategies, in turns.
+func (b *hybridBench) comparing(ctx context.Context, analyzer text.Analyzer, own Service) error {
+	if len(b.Beside) == 0 {
+		return nil
+	}
+	services := []Service{own}
+	for _, strategy := range b.Beside {
+		s, err := b.searches(ctx, analyzer, strategy)
+		if err != nil {
+			return err
+		}
+		services = append(services, s)
+	}
+	turns := make([][]served, len(services))
+	for range b.Rounds {
+		for i, s := range services {
+			t, err := b.turn(ctx, s, b.Rate)
+			if err != nil {
+				return err
+			}
+			turns[i] = append(turns[i], t)
+		}
+	}
+	b.reportComparison(turns)
+	return nil
+}
+
+func (b *hybridBench) reportComparison(turns [][]served) {
+	for i, strategy := range append([]string{b.Strategy}, b.Beside...) {
+		b.report("strategy."+strategy, turns[i])
+		if i == 0 {
+			continue
+		}
+		for name, q := range map[string]float64{"p50": .5, "p95": .95} {
+			at := func(r load.Result) float64 { return r.Latency.Quantile(q).Seconds() }
+			b.spread("ratio."+name+"."+strategy+"_to_"+b.Strategy, quotients(perRound(turns[i], at), perRound(turns[0], at)))
+		}
+	}
 }
 
 // serving measures searches alone and beside a writer.

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"sluice/eval/statistics"
+	"sluice/statistics"
 )
 
 // share is a proportion.

@@ -9,7 +9,7 @@ import (
 
 	"sluice/bench/figures"
 	"sluice/document"
-	"sluice/eval/statistics"
+	"sluice/statistics"
 )
 
 // AxesOptions name what the report on four axes is made of. An axis whose input
@@ -20,9 +20,10 @@ type AxesOptions struct {
 	Dataset string // directory, of Run and Answers
 	Run     string // directory that eval run --out wrote
 	Answers string // directory that eval answers --out wrote
+	Misses  string // directory that eval failures --out wrote
 	K       int    // of the metrics at k
 	Prices  Prices
-	Out     string // directory for axes.json and report.md; "" for none
+	Out     string // directory for axes.json, report.md and bad cases; "" for none
 	Command string
 	Kernels string // in use, as stated in the outputs
 	// Progress hears how many of the files are parsed. It may be nil.
@@ -44,20 +45,24 @@ type Axes struct {
 	Index     *IndexAxis    `json:"index,omitempty"`
 	Retrieval []Modality    `json:"retrieval,omitempty"`
 	Grounded  *GroundedAxis `json:"grounded,omitempty"`
+	Bad       []BadCase     `json:"bad,omitempty"`
 
 	Associations []Association `json:"associations,omitempty"`
 }
 
 // MeasureAxes makes the report.
 func MeasureAxes(ctx context.Context, o AxesOptions) (Axes, error) {
-	if len(o.Twins) == 0 && o.Run == "" && o.Answers == "" {
-		return Axes{}, errors.New("nothing to report on: name --twins, --run or --answers")
+	if len(o.Twins) == 0 && o.Run == "" && o.Answers == "" && o.Misses == "" {
+		return Axes{}, errors.New("nothing to report on: name --twins, --run, --answers or --misses")
 	}
 	if o.K < 1 {
 		return Axes{}, fmt.Errorf("k is %d, and at least 1 is needed", o.K)
 	}
 	a := Axes{Command: o.Command, Commit: figures.Commit(ctx), Environment: figures.Local(o.Kernels), Date: time.Now().UTC(), K: o.K}
 	if err := a.parse(ctx, o); err != nil {
+		return a, err
+	}
+	if err := a.addBad(o.Misses); err != nil {
 		return a, err
 	}
 	stages := []stage{}

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"strings"
 
-	"sluice/eval/statistics"
+	"sluice/statistics"
 )
 
 // Markdown is the report in tables.
@@ -15,6 +15,7 @@ func (a Axes) Markdown() string {
 	a.writeIndex(&b)
 	a.writeRetrieval(&b)
 	a.writeGrounded(&b)
+	a.writeBad(&b)
 	if len(a.Associations) > 0 {
 		b.WriteString("\n## How the stages go together\n")
 		writeAssociations(&b, "Stage", a.Associations)
@@ -129,6 +130,9 @@ func (a Axes) Figures() map[string]float64 {
 		put("grounded.attributed", g.Attributed)
 		put("grounded.complete", g.Complete)
 	}
+	for place, n := range a.badCounts() {
+		values["bad."+place.name()] = float64(n)
+	}
 	return values
 }
 
@@ -138,8 +142,11 @@ type counted struct {
 	n int
 }
 
-// write writes axes.json and report.md.
+// write writes axes.json and report.md, and what was read badly into the folder bad.
 func (a Axes) write(dir string) error {
+	if err := a.writeBadFiles(dir); err != nil {
+		return err
+	}
 	var d directory
 	d.addJSON("axes.json", a)
 	d.add("report.md", []byte(a.Markdown()))

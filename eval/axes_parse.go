@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"sluice/eval/fidelity"
-	"sluice/eval/statistics"
+	"sluice/statistics"
 )
 
 // Parsed is a file beside its golden one. Only a file that could be read has scores.
@@ -19,6 +19,8 @@ type Parsed struct {
 	Seconds float64         `json:"seconds"`
 	Scores  fidelity.Scores `json:"scores"`
 	Error   string          `json:"error,omitempty"`
+
+	faults map[string]fidelity.Fault // by part
 }
 
 // ParseAxis is the fidelity of the files of a format: means over those that have
@@ -96,7 +98,9 @@ func parseTwin(ctx context.Context, o AxesOptions, twin fidelity.Twin) (Parsed, 
 		p.Error = err.Error()
 		return p, nil
 	}
-	p.Scores, err = fidelity.Compare(want, fidelity.Of(doc))
+	got := fidelity.Of(doc)
+	p.Scores, err = fidelity.Compare(want, got)
+	p.faults = fidelity.Faults(want, got)
 	return p, err
 }
 

@@ -12,7 +12,7 @@ import (
 
 	"sluice/document"
 	"sluice/eval/fidelity"
-	"sluice/eval/statistics"
+	"sluice/statistics"
 )
 
 func parsePlain(_ context.Context, format string, raw []byte) (document.Document, error) {
@@ -102,6 +102,33 @@ func TestParseAxisOfRefused(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, 1, axes.Parse[0].Failed)
 	require.Zero(t, axes.Parse[0].Whole.Mean)
+}
+
+// What was read badly is told by layer, with what was wanted in its place; misses
+// join under their own.
+func TestAxesBadCases(t *testing.T) {
+	dir, misses := t.TempDir(), t.TempDir()
+	var d directory
+	d.addJSON("c1.json", []Miss{{Case: "c1", Strategy: "dense", Layer: LayerOutcome, Stage: RankedLow}, {Case: "c1", Strategy: "sparse", Layer: LayerIndex, Stage: NotCandidate}})
+	require.NoError(t, d.write(misses))
+	axes, err := MeasureAxes(t.Context(), AxesOptions{K: 5, Twins: []string{"fidelity/testdata/twins"}, Misses: misses, Out: dir,
+		Parse: func(ctx context.Context, format string, raw []byte) (document.Document, error) {
+			if format == "html" {
+				return document.Parse("markdown", []byte("| other | cells |\n| --- | --- |\n| 1 | 2 |\n"))
+			}
+			return document.Document{}, document.ErrMalformed
+		}})
+	require.NoError(t, err)
+	f := axes.Figures()
+	for _, name := range []string{"bad.element.text", "bad.element.tables", "bad.element.not-read", "bad.index.not-candidate", "bad.outcome.ranking"} {
+		require.Equal(t, 1.0, f[name], name)
+	}
+	require.Contains(t, axes.Markdown(), "| index | not-candidate | 1 | c1, sparse |")
+	raw, err := os.ReadFile(filepath.Join(dir, "bad", "b.html.json"))
+	require.NoError(t, err)
+	require.Contains(t, string(raw), `"read": "other cells 1 2"`)
+	_, err = MeasureAxes(t.Context(), AxesOptions{K: 5, Misses: dir})
+	require.ErrorContains(t, err, "eval failures --out")
 }
 
 // Two cases by hand, k = 2: ranks 1 and 3 of one, nothing of the other.

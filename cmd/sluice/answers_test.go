@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"sluice/needs"
 )
 
 // The checks alone make a model that answers everything refuse what it must, and
@@ -12,7 +14,7 @@ import (
 // nothing that documents planted is said.
 func TestAnswersOfAModelThatAnswersEverything(t *testing.T) {
 	t.Parallel()
-	needModel(t)
+	needs.Model(t)
 	file := filepath.Join(t.TempDir(), "figures.json")
 	r := sluice(t, "eval", "answers", groundedAccess, "--split", "test", "--json", file)
 	require.Zero(t, r.code, "%s", r)

@@ -21,7 +21,8 @@ type benchHybridCommand struct {
 	Passages  int           `default:"300000" help:"How many passages, each a document. The first run embeds them, which takes many minutes; later ones take up its data."`
 	Filter    []string      `default:"10" enum:"0.1,1,10,50,100" help:"Percent of the documents that who searches may read; of several, the searches are by readers of each in turn."`
 	Rate      float64       `default:"50" help:"Searches a second."`
-	Strategy  string        `default:"hybrid" enum:"sparse,dense,hybrid,hybrid-late" help:"Of the searches."`
+	Strategy  string        `default:"hybrid" enum:"sparse,dense,hybrid,hybrid-late,auto" help:"Of the searches."`
+	Beside    []string      `enum:"sparse,dense,hybrid,hybrid-late,auto" help:"Strategies to compare it with, in turns, for example sparse,auto."`
 	Rounds    int           `default:"5" help:"Turns of each load."`
 	Turn      time.Duration `default:"10s" help:"Length of one turn."`
 	Model     string        `default:"all-minilm-l6-v2" help:"The model that the daemon serves: a name that 'sluice model pull' knows, or a directory."`
@@ -35,7 +36,7 @@ func (c benchHybridCommand) Run(ctx context.Context, k *kong.Context) error {
 	}
 	options := bench.HybridOptions{
 		Data: c.Data, Cache: cache, Name: filepath.Base(c.Model) + "-" + c.Precision, Passages: c.Passages, Filters: c.Filter,
-		Rate: c.Rate, Strategy: c.Strategy, Rounds: c.Rounds, Turn: c.Turn, Log: os.Stdout, Watch: watchLoad(), Start: c.start,
+		Rate: c.Rate, Strategy: c.Strategy, Beside: c.Beside, Rounds: c.Rounds, Turn: c.Turn, Log: os.Stdout, Watch: watchLoad(), Start: c.start,
 	}
 	return c.write(ctx, k, func(ctx context.Context) (figures.File, error) { return bench.Hybrid(ctx, options) })
 }

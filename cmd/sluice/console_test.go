@@ -19,8 +19,9 @@ import (
 
 	"sluice/client"
 	"sluice/eval/scripted"
-	"sluice/eval/statistics"
+	"sluice/needs"
 	"sluice/server/console/browsertest"
+	"sluice/statistics"
 )
 
 var pictures = flag.String("pictures", "", "folder to write the pictures of docs/console.md to")
@@ -37,7 +38,7 @@ type visitor struct {
 // each of the tests below.
 func TestConsole(t *testing.T) {
 	t.Parallel()
-	needModel(t)
+	needs.Model(t)
 	data := filepath.Join(t.TempDir(), "data")
 	p := launch(t, "demo", "--corpus", groundedAccess, "--data", data, "--listen", "127.0.0.1:0")
 	url := p.await(&p.out, `Serving on (\S+); Ctrl-C stops`)

@@ -200,3 +200,23 @@ func TestTwins(t *testing.T) {
 		{"testdata/twins/html/b.html", "html", "testdata/twins/md/b.md", "markdown"},
 	}, twins)
 }
+
+// Each part shows where it first differs, and nothing where it does not.
+func TestFaults(t *testing.T) {
+	want := Reading{
+		Text: "One two three four five. Six seven eight nine ten.", Blocks: []string{"One two three four five.", "Six seven eight nine ten."},
+		Tables: []Table{{{"a", "b"}}, {{"c"}}}, Captions: []string{"Figure 1", "Figure 2"},
+	}
+	require.Empty(t, Faults(want, want))
+	got := Reading{Text: "Six seven eight nine ten. One two three four five.", Tables: []Table{{{"a", "b"}}, {{"d"}}}, Captions: []string{"Figure 1"}}
+	require.Equal(t, map[string]Fault{
+		TextPart:     {"one two three four five six seven eight nine ten", "six seven eight nine ten one two three four five"},
+		TablesPart:   {"c", "d"},
+		CaptionsPart: {Wanted: "Figure 2"},
+		OrderPart:    {"one two three four five … six seven eight nine ten", "six seven eight nine ten … one two three four five"},
+	}, Faults(want, got))
+	more := want
+	more.Tables, more.Captions = append([]Table{{{"x"}}}, want.Tables...), append(want.Captions[:2:2], "Table 3")
+	require.Equal(t, map[string]Fault{TablesPart: {Read: "c"}, CaptionsPart: {Read: "Table 3"}}, Faults(want, more))
+	require.Equal(t, Fault{Wanted: "a b"}, Faults(Reading{Text: "a b"}, Reading{})[TextPart])
+}

@@ -87,28 +87,38 @@ func captions(want, got []string) float64 {
 // wanted, (1 + Kendall's τ) / 2. A block is told by its first words, and counts
 // if both texts have these once; of fewer than two such blocks nothing is known.
 func order(blocks []string, want, got []string) (share float64, known bool) {
+	all, kept := anchors(blocks, want, got), 0
+	for i, later := range all {
+		for _, earlier := range all[:i] {
+			if earlier.at < later.at {
+				kept++
+			}
+		}
+	}
+	pairs := len(all) * (len(all) - 1) / 2
+	return float64(kept) / float64(max(pairs, 1)), pairs > 0
+}
+
+// anchor is the first words of a block, and where they are read.
+type anchor struct {
+	words string
+	at    int
+}
+
+// anchors of the blocks that can be told, in the order that is wanted.
+func anchors(blocks []string, want, got []string) (all []anchor) {
 	wanted, read := places(want), places(got)
-	var at []int
 	for _, block := range blocks {
 		words := wordsOf(block)
 		if len(words) < anchorWords {
 			continue
 		}
-		anchor := strings.Join(words[:anchorWords], " ")
-		if len(wanted[anchor]) == 1 && len(read[anchor]) == 1 {
-			at = append(at, read[anchor][0])
+		first := strings.Join(words[:anchorWords], " ")
+		if len(wanted[first]) == 1 && len(read[first]) == 1 {
+			all = append(all, anchor{first, read[first][0]})
 		}
 	}
-	kept := 0
-	for i := range at {
-		for j := range at[:i] {
-			if at[j] < at[i] {
-				kept++
-			}
-		}
-	}
-	pairs := len(at) * (len(at) - 1) / 2
-	return float64(kept) / float64(max(pairs, 1)), pairs > 0
+	return all
 }
 
 // places of each run of anchorWords.

@@ -17,6 +17,8 @@ import (
 	"github.com/chromedp/cdproto/network"
 	"github.com/chromedp/cdproto/runtime"
 	"github.com/chromedp/chromedp"
+
+	"sluice/needs"
 )
 
 // patience bounds each step: what takes longer has failed.
@@ -37,7 +39,7 @@ type Tab struct {
 // Open starts a browser, which ends with the test.
 func Open(t testing.TB) *Tab {
 	t.Helper()
-	tab := &Tab{t: t, dir: installed(t)}
+	tab := &Tab{t: t, dir: needs.Installed(t, "browser", "browser")}
 	ctx, end := allocator(context.Background(), tab.dir)
 	tab.end = end
 	t.Cleanup(end)
