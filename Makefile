@@ -7,8 +7,9 @@ CLIENTS := $(CACHE)/clients
 PYTHON_CLIENT := $(CACHE)/python-client
 MILVUS := $(CACHE)/milvus
 BROWSER := $(CACHE)/browser
-# A folder of texts, to make passages and vectors of.
-TEXTS ?= ../shared/data
+# A folder of texts, to make passages and vectors of: the public data of the tests (docs/evaluation.md), unless another is named.
+SLUICE_DATA ?= ../shared/data
+TEXTS ?= $(SLUICE_DATA)
 MODEL := all-minilm-l6-v2
 COMMIT := $(shell git rev-parse --short=12 HEAD 2>/dev/null || echo unknown)
 

@@ -18,12 +18,12 @@ var floors = map[string]int{
 	"server": 3, "bench": 3, "eval": 3,
 	"retrieve": 2, "ingest": 2, "client": 2,
 	"index": 1, "store": 1, "gpu": 1, "chunk": 1,
-	"filter": 0, "model": 0, "kernels": 0, "document": 0, "trace": 0,
+	"filter": 0, "model": 0, "kernels": 0, "document": 0, "trace": 0, "statistics": 0, "needs": 0,
 }
 
 // neighbours are imports on one floor that are meant to be: a store keeps
-// chunks, an evaluation writes the figures file of bench.
-var neighbours = map[string]string{"store": "chunk", "eval": "bench"}
+// chunks, an evaluation writes the figures file of bench, tests need models.
+var neighbours = map[string]string{"store": "chunk", "eval": "bench", "needs": "model"}
 
 type listed struct {
 	ImportPath                         string

@@ -63,17 +63,20 @@ type searchTurn struct {
 
 func (t searchTurn) rate() float64   { return float64(len(t.Hits)) / t.Seconds }
 func (t searchTurn) perCPU() float64 { return float64(len(t.Hits)) / t.CPUSeconds }
+func (t searchTurn) each() float64   { return t.CPUSeconds / float64(len(t.Hits)) }
 
-// turn has a peer search with a setting; each: also one query at a time.
-func (d *densePeers) turn(peer string, setting int, p *point, queries int, each bool) (t searchTurn, err error) {
+// turn has a peer search with a setting, in several passes and then one query at
+// a time; 0: once, and no more.
+func (d *densePeers) turn(peer string, setting int, p *point, queries, passes int) (t searchTurn, err error) {
 	request := struct {
 		Peer    string   `json:"peer"`
 		Setting int      `json:"setting"`
 		Filters []string `json:"filters"`
 		Queries int      `json:"queries"`
+		Passes  int      `json:"passes"`
 		K       int      `json:"k"`
 		Each    bool     `json:"each"`
-	}{peer, setting, p.files, queries, neighbours, each}
+	}{peer, setting, p.files, queries, max(passes, 1), neighbours, passes > 0}
 	if err := d.ask(request, &t); err != nil {
 		return t, fmt.Errorf("%s with setting %d: %w", peer, setting, err)
 	}

@@ -17,6 +17,8 @@ import (
 
 	"sluice/bench"
 	"sluice/index/local/ivf"
+	"sluice/model/hub"
+	"sluice/needs"
 )
 
 var sentences = flag.Int("sentences", 0, "rows of BenchmarkSentences")
@@ -26,14 +28,13 @@ var sentences = flag.Int("sentences", 0, "rows of BenchmarkSentences")
 //
 //	go test ./bench -run X -bench Sentences -sentences 300000
 func BenchmarkSentences(b *testing.B) {
-	home, err := os.UserHomeDir()
-	require.NoError(b, err)
-	cache := filepath.Join(home, ".cache", "sluice")
 	if *sentences == 0 {
 		b.Skip("-sentences says of how many rows")
 	}
-	v, err := bench.LoadVectors(b.Context(), bench.VectorOptions{Rows: *sentences, Corpora: "../../shared/data",
-		Model: filepath.Join(cache, "models", "all-minilm-l6-v2"), Cache: filepath.Join(cache, "bench")})
+	cache, err := hub.CacheDir()
+	require.NoError(b, err)
+	v, err := bench.LoadVectors(b.Context(), bench.VectorOptions{
+		Rows: *sentences, Corpora: needs.Data(b, "."), Model: needs.Model(b), Cache: filepath.Join(cache, "bench")})
 	require.NoError(b, err)
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()

@@ -14,6 +14,7 @@ import (
 
 	"github.com/milvus-io/milvus-sdk-go/v2/client"
 	"github.com/milvus-io/milvus-sdk-go/v2/entity"
+	"golang.org/x/sync/errgroup"
 
 	"sluice/bench/figures"
 	"sluice/filter"
@@ -45,7 +46,9 @@ const (
 // the classes, bare with the same filter and k and nothing else; selp.overhead_p50_ms
 // their difference, and selp.recall@10 and bare.selp.recall@10; leaks, hits that are not allowed; ids.qps and class.qps of
 // bare calls for the same 10,000 documents by a list and by their classes, and
-// ratio.class_to_id_list_qps; load.rows_per_s of filling the index, lexical leg
+// ratio.class_to_id_list_qps; concurrent.qps of eight callers at once with the same
+// filter, bare.concurrent.qps of as many bare ones and bare.nq8.qps of two that ask
+// eight queries in a call, with the ratios to bare.concurrent.qps; load.rows_per_s of filling the index, lexical leg
 // included, bare.load.rows_per_s of bare inserts of the same columns into a
 // collection like it, batch by batch in turns, and ratio.bulk_load.
 func Milvus(ctx context.Context, o MilvusOptions) (file figures.File, err error) {
@@ -60,7 +63,9 @@ func Milvus(ctx context.Context, o MilvusOptions) (file figures.File, err error)
 			return file, err
 		}
 	}
-	err = b.lists(ctx)
+	if err = b.lists(ctx); err == nil {
+		err = b.together(ctx)
+	}
 	for _, name := range slices.Sorted(maps.Keys(b.Figures)) {
 		fmt.Fprintf(o.Log, "%-32s %.4g\n", name, b.Figures[name])
 	}
@@ -204,19 +209,24 @@ func (b *milvusBench) vector(i int) []float32 {
 	return b.vectors.Rows[i*b.vectors.Dims:][:b.vectors.Dims]
 }
 
-// share measures searches that may read the first p classes of a hundred.
-func (b *milvusBench) share(ctx context.Context, percent int) error {
-	var allowed []uint32
+// allowed is what may be read of the first classes of a hundred.
+func (b *milvusBench) allowed(percent int) (set filter.Set, ordinals []uint32, expression string) {
 	var classes []string
 	for i := range b.rows() {
 		if i%milvusClasses < percent {
-			allowed = append(allowed, uint32(i))
+			ordinals = append(ordinals, uint32(i))
 		}
 	}
 	for class := range percent {
 		classes = append(classes, strconv.Itoa(class))
 	}
-	set, expression := filter.SetOf(allowed...), "class in ["+strings.Join(classes, ",")+"]"
+	return filter.SetOf(ordinals...), ordinals, "class in [" + strings.Join(classes, ",") + "]"
+}
+
+// share measures searches that may read the first classes of a hundred. Ours and
+// the bare call take turns in going first: the second finds the server's caches warm.
+func (b *milvusBench) share(ctx context.Context, percent int) error {
+	set, ordinals, expression := b.allowed(percent)
 	r, err := b.index.Reader()
 	if err != nil {
 		return err
@@ -227,26 +237,23 @@ func (b *milvusBench) share(ctx context.Context, percent int) error {
 	var found, bareFound [][]int
 	for i := range b.Queries {
 		query := b.vectors.query(i)
-		p.least[i] = p.exact(query, allowed)
-		began := time.Now()
-		hits, err := r.Dense(ctx, set, query, neighbours)
-		if err != nil {
+		p.least[i] = p.exact(query, ordinals)
+		search := func() error {
+			began := time.Now()
+			hits, err := r.Dense(ctx, set, query, neighbours)
+			ours = append(ours, time.Since(began).Seconds()*1e3)
+			found = append(found, b.rowsOf(hits, set))
 			return err
 		}
-		ours = append(ours, time.Since(began).Seconds()*1e3)
-		var rows []int
-		for _, h := range hits {
-			rows = append(rows, int(h.Row))
-			if !set.Contains(h.Ordinal) {
-				b.Figures["leaks"]++
-			}
-		}
-		bareRows, took, err := b.search(ctx, expression, query)
-		if err != nil {
+		searchBare := func() error {
+			rows, took, err := b.search(ctx, expression, query)
+			bare, bareFound = append(bare, took), append(bareFound, rows)
 			return err
 		}
-		bare = append(bare, took)
-		found, bareFound = append(found, rows), append(bareFound, bareRows)
+		ways := []func() error{search, searchBare}
+		if err := errors.Join(ways[i%2](), ways[1-i%2]()); err != nil {
+			return err
+		}
 	}
 	name := fmt.Sprintf("sel%d.", percent)
 	b.Figures["leaks"] += 0
@@ -256,6 +263,17 @@ func (b *milvusBench) share(ctx context.Context, percent int) error {
 	return nil
 }
 
+// rowsOf also counts the hits that are not allowed.
+func (b *milvusBench) rowsOf(hits []index.Hit, allowed filter.Set) (rows []int) {
+	for _, h := range hits {
+		rows = append(rows, int(h.Row))
+		if !allowed.Contains(h.Ordinal) {
+			b.Figures["leaks"]++
+		}
+	}
+	return rows
+}
+
 func middle(values []float64) float64 {
 	slices.Sort(values)
 	return values[len(values)/2]
@@ -263,13 +281,8 @@ func middle(values []float64) float64 {
 
 // search makes a bare call; it takes so many milliseconds.
 func (b *milvusBench) search(ctx context.Context, expression string, query []float32) (rows []int, ms float64, err error) {
-	params, err := entity.NewIndexHNSWSearchParam(64)
-	if err != nil {
-		return nil, 0, err
-	}
 	began := time.Now()
-	results, err := b.bare.Search(ctx, b.collection(b.options), nil, expression, nil, []entity.Vector{entity.FloatVector(query)}, "vector", entity.IP,
-		neighbours, params, client.WithSearchQueryConsistencyLevel(entity.ClSession))
+	results, err := b.call(ctx, expression, entity.FloatVector(query))
 	ms = time.Since(began).Seconds() * 1e3
 	if err != nil || len(results) != 1 {
 		return nil, ms, err
@@ -282,6 +295,85 @@ func (b *milvusBench) search(ctx context.Context, expression string, query []flo
 		rows = append(rows, int(id))
 	}
 	return rows, ms, nil
+}
+
+func (b *milvusBench) call(ctx context.Context, expression string, queries ...entity.Vector) ([]client.SearchResult, error) {
+	params, err := entity.NewIndexHNSWSearchParam(64)
+	if err != nil {
+		return nil, err
+	}
+	return b.bare.Search(ctx, b.collection(b.options), nil, expression, nil, queries, "vector", entity.IP,
+		neighbours, params, client.WithSearchQueryConsistencyLevel(entity.ClSession))
+}
+
+const (
+	concurrent      = 8 // callers, and queries in one call
+	concurrentTurns = 4 // of each way
+)
+
+// together compares callers that ask at once with calls of several queries.
+func (b *milvusBench) together(ctx context.Context) error {
+	const percent = 10
+	set, _, expression := b.allowed(percent)
+	r, err := b.index.Reader()
+	if err != nil {
+		return err
+	}
+	defer r.Close()
+	bare := func(ctx context.Context, queries ...entity.Vector) error {
+		_, err := b.call(ctx, expression, queries...)
+		return err
+	}
+	ways := map[string]func(context.Context) error{
+		"concurrent": func(ctx context.Context) error {
+			return b.ask(ctx, 1, concurrent, func(ctx context.Context, queries ...entity.Vector) error {
+				_, err := r.Dense(ctx, set, queries[0].(entity.FloatVector), neighbours)
+				return err
+			})
+		},
+		"bare.concurrent": func(ctx context.Context) error { return b.ask(ctx, 1, concurrent, bare) },
+		"bare.nq8":        func(ctx context.Context) error { return b.ask(ctx, concurrent, 2, bare) },
+	}
+	took := map[string]time.Duration{}
+	for range concurrentTurns {
+		for name, way := range ways {
+			began := time.Now()
+			if err := way(ctx); err != nil {
+				return err
+			}
+			took[name] += time.Since(began)
+		}
+	}
+	for name := range ways {
+		b.Figures[name+".qps"] = float64(concurrentTurns*b.shared()) / took[name].Seconds()
+	}
+	b.Figures["ratio.concurrent_qps"] = took["bare.concurrent"].Seconds() / took["concurrent"].Seconds()
+	b.Figures["ratio.nq8_to_nq1_qps"] = took["bare.concurrent"].Seconds() / took["bare.nq8"].Seconds()
+	return nil
+}
+
+// shared is how many queries callers share out, evenly in each way.
+func (b *milvusBench) shared() int { return b.Queries - b.Queries%(2*concurrent) }
+
+// ask shares the queries out among callers, each of which asks nq in a call.
+func (b *milvusBench) ask(ctx context.Context, nq, callers int, call func(context.Context, ...entity.Vector) error) error {
+	group, ctx := errgroup.WithContext(ctx)
+	each := b.shared() / callers
+	for caller := range callers {
+		group.Go(func() error {
+			for i := 0; i < each; i += nq {
+				var queries []entity.Vector
+				for j := range nq {
+					queries = append(queries, entity.FloatVector(b.vectors.query(caller*each+i+j)))
+				}
+				if err := call(ctx, queries...); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+	}
+	return group.Wait()
 }
 
 // lists compares the classes of half the documents, up to 10,000, with a list of them.

@@ -6,8 +6,10 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"time"
 
 	"sluice/filter"
+	"sluice/index"
 )
 
 // point is filters of one share and kind, and what is right under them. The
@@ -19,6 +21,17 @@ type point struct {
 	vectors    *Vectors
 	dot        func(a, b []float32) float32
 	least      []float32 // by query: score of its last neighbour
+}
+
+// passTime is how long the queries of a filter are asked again and again in a
+// turn: until the caches hold what they need.
+const passTime = 100 * time.Millisecond
+
+// passes is how often a contestant asks the queries of a filter in a turn, if a
+// query takes so many seconds.
+func (p *point) passes(each float64) int {
+	perPass := each * float64(len(p.least)) / float64(len(p.sets))
+	return min(max(1, int(passTime.Seconds()/perPass)), 1000)
 }
 
 // point draws filters and searches exactly, in float32.
@@ -74,6 +87,17 @@ func (p *point) exact(query []float32, rows []uint32) float32 {
 }
 
 func (p *point) set(query int) filter.Set { return p.sets[query%len(p.sets)] }
+
+// rowsOf returns the rows that a query found, all of which its filter allows.
+func (p *point) rowsOf(query int, hits []index.Hit) (rows []int, err error) {
+	for _, h := range hits {
+		if !p.set(query).Contains(h.Ordinal) {
+			return nil, fmt.Errorf("row %d was found, which the filter forbids", h.Row)
+		}
+		rows = append(rows, int(h.Row))
+	}
+	return rows, nil
+}
 
 func (p *point) all() bool { return len(p.files) == 0 }
 

@@ -50,7 +50,8 @@ func (o *SearchOptions) setDefaults() {
 //
 // Figures of a contestant c under filters of kind d (random, correlated: whole
 // topics are allowed) that allow p percent (0.01 to 100); ours answers query by
-// query, a peer all queries of a filter in one call: c.d.selp.recall@10
+// query, a peer all queries of a filter in one call, both again and again for a
+// tenth of a second: c.d.selp.recall@10
 // against an exact search, .qps and .queries_per_cpu_s (medians of the rounds),
 // .p50_ms, .p95_ms, .p50_cpu_ms and .p95_cpu_ms (query by query); of a peer
 // also .setting, and the same as c.d.selp.at0.97 and at0.99.
@@ -160,7 +161,7 @@ func (b *searchBench) measureShare(ctx context.Context, share float64) error {
 
 // measure has all contestants search at a point, turn by turn.
 func (b *searchBench) measure(ctx context.Context, p *point) ([]*comparison, error) {
-	warm, err := b.own.turn(ctx, p, b.Queries)
+	warm, err := b.own.turn(ctx, p, b.Queries, 1)
 	if err != nil {
 		return nil, err
 	}
@@ -170,13 +171,13 @@ func (b *searchBench) measure(ctx context.Context, p *point) ([]*comparison, err
 	}
 	var ours []searchTurn
 	for range b.Rounds {
-		t, err := b.own.turn(ctx, p, b.Queries)
+		t, err := b.own.turn(ctx, p, b.Queries, p.passes(warm.each()))
 		if err != nil {
 			return nil, err
 		}
 		ours = append(ours, t)
 		for _, e := range entrants {
-			if t, err = b.peers.turn(e.peer, e.setting, p, b.Queries, true); err != nil {
+			if t, err = b.peers.turn(e.peer, e.setting, p, b.Queries, p.passes(e.trial)); err != nil {
 				return nil, err
 			}
 			e.turns = append(e.turns, t)
@@ -224,17 +225,17 @@ func (b *searchBench) enter(p *point) (entrants []*entrant, err error) {
 		}
 		reached := 0
 		for _, setting := range peer.Settings {
-			t, err := b.peers.turn(name, setting, p, min(trial, b.Queries), false)
+			t, err := b.peers.turn(name, setting, p, min(trial, b.Queries), 0)
 			if err != nil {
 				return nil, err
 			}
-			if t.CPUSeconds/float64(len(t.Hits)) > hopeless*fastest {
+			if t.each() > hopeless*fastest {
 				break
 			}
-			if t, err = b.peers.turn(name, setting, p, b.Queries, false); err != nil {
+			if t, err = b.peers.turn(name, setting, p, b.Queries, 0); err != nil {
 				return nil, err
 			}
-			e := &entrant{peer: name, setting: setting, recall: p.recall(t.Hits), trial: t.CPUSeconds / float64(len(t.Hits))}
+			e := &entrant{peer: name, setting: setting, recall: p.recall(t.Hits), trial: t.each()}
 			if n := reaches(e.recall); n > reached {
 				entrants = append(entrants, e)
 				fastest, reached = min(fastest, e.trial), n

@@ -164,31 +164,40 @@ func (s *searched) close() (err error) {
 	return err
 }
 
-// turn searches for the first queries, each under its filter. One search under
-// each goes before: what ran in between has used the processor's caches.
-func (s *searched) turn(ctx context.Context, p *point, queries int) (t searchTurn, err error) {
-	for i := range p.sets {
-		if _, err := s.reader.Dense(ctx, p.set(i), p.vectors.query(i), neighbours); err != nil {
+// turn searches for the first queries, as a peer does: all of a filter one after
+// the other, in several passes, then one by one. One search goes before: what ran
+// in between has used the processor's caches.
+func (s *searched) turn(ctx context.Context, p *point, queries, passes int) (t searchTurn, err error) {
+	t = searchTurn{Times: make([]float64, queries), CPUTimes: make([]float64, queries), Hits: make([][]int, queries)}
+	for first := range min(len(p.sets), queries) {
+		if _, err := s.search(ctx, p, first); err != nil {
 			return t, err
 		}
-	}
-	for i := range queries {
 		start, used := time.Now(), cpuTime()
-		hits, err := s.reader.Dense(ctx, p.set(i), p.vectors.query(i), neighbours)
-		took, cpu := time.Since(start).Seconds(), (cpuTime() - used).Seconds()
-		if err != nil {
-			return t, err
-		}
-		t.Times, t.CPUTimes = append(t.Times, took), append(t.CPUTimes, cpu)
-		rows := make([]int, len(hits))
-		for j, h := range hits {
-			rows[j] = int(h.Row)
-			if !p.set(i).Contains(h.Ordinal) {
-				return t, fmt.Errorf("row %d was found, which the filter forbids", h.Row)
+		for range passes {
+			for i := first; i < queries; i += len(p.sets) {
+				if _, err := s.search(ctx, p, i); err != nil {
+					return t, err
+				}
 			}
 		}
-		t.Hits = append(t.Hits, rows)
+		t.Seconds += time.Since(start).Seconds() / float64(passes)
+		t.CPUSeconds += (cpuTime() - used).Seconds() / float64(passes)
+		for i := first; i < queries; i += len(p.sets) {
+			start, used := time.Now(), cpuTime()
+			hits, err := s.search(ctx, p, i)
+			if err != nil {
+				return t, err
+			}
+			t.Times[i], t.CPUTimes[i] = time.Since(start).Seconds(), (cpuTime() - used).Seconds()
+			if t.Hits[i], err = p.rowsOf(i, hits); err != nil {
+				return t, err
+			}
+		}
 	}
-	t.Seconds, t.CPUSeconds = sum(t.Times), sum(t.CPUTimes)
 	return t, nil
+}
+
+func (s *searched) search(ctx context.Context, p *point, query int) ([]index.Hit, error) {
+	return s.reader.Dense(ctx, p.set(query), p.vectors.query(query), neighbours)
 }

@@ -15,26 +15,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"sluice/document"
+	"sluice/needs"
 )
-
-// missing skips a test for want of data or a tool, or fails it where all is required.
-func missing(t testing.TB, what string) {
-	t.Helper()
-	if os.Getenv("SLUICE_REQUIRE_ALL") == "1" {
-		t.Fatalf("SLUICE_REQUIRE_ALL=1, but %s is missing", what)
-	}
-	t.Skipf("SKIPPED: %s is missing", what)
-}
-
-// sharedData returns a folder of data that lies beside the repository.
-func sharedData(t testing.TB, name string) string {
-	t.Helper()
-	path := filepath.Join("..", "..", "shared", "data", filepath.FromSlash(name))
-	if _, err := os.Stat(path); err != nil {
-		missing(t, path)
-	}
-	return path
-}
 
 // source is a document as it lies on disk.
 type source struct {
@@ -62,16 +44,16 @@ func groundedAccess(t testing.TB) []source {
 }
 
 func multiCorpus(t testing.TB, format, folder string) []source {
-	return globbed(t, format, filepath.Join(sharedData(t, "rag-multi-corpus/docs"), "*", folder, "*"))
+	return globbed(t, format, filepath.Join(needs.Data(t, "rag-multi-corpus/docs"), "*", folder, "*"))
 }
 
 // keps reads the newest snapshot of the Kubernetes enhancement proposals.
 func keps(t testing.TB) []source {
 	t.Helper()
-	path := sharedData(t, "kubernetes-keps/keps-2026-07-25.tar.xz")
+	path := needs.Data(t, "kubernetes-keps/keps-2026-07-25.tar.xz")
 	xz, err := exec.LookPath("xz")
 	if err != nil {
-		missing(t, "xz")
+		needs.Missing(t, "xz", err)
 	}
 	cmd := exec.CommandContext(t.Context(), xz, "-dc", path)
 	stdout, err := cmd.StdoutPipe()

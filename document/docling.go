@@ -98,5 +98,6 @@ type doclingCell struct {
 	Column    int `json:"start_col_offset_idx"`
 	ColumnEnd int `json:"end_col_offset_idx"`
 	Text      string
-	Header    bool `json:"column_header"`
+	Header    bool       `json:"column_header"`
+	Ref       doclingRef // of what a rich cell consists of
 }

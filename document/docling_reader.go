@@ -105,9 +105,9 @@ func (r *doclingReader) item(n *doclingItem, depth int) error {
 		r.aside(n)
 		return r.children(n.Children, depth+1)
 	case strings.HasPrefix(n.Ref, "#/tables/"):
-		return r.floating(n, r.table)
+		return r.floating(n, func(caption string) error { return r.table(n, caption, depth) })
 	case strings.HasPrefix(n.Ref, "#/pictures/"):
-		return r.floating(n, r.picture)
+		return r.floating(n, func(string) error { r.picture(n); return nil })
 	case n.Label == "inline":
 		return r.inline(n, Element{Kind: Paragraph}, depth)
 	case n.Label == "list" || n.Label == "ordered_list":
@@ -193,7 +193,7 @@ func (r *doclingReader) put(n *doclingItem, e Element) {
 }
 
 // floating reads a table or picture with its captions before and its footnotes after it.
-func (r *doclingReader) floating(n *doclingItem, itself func(n *doclingItem, caption string)) error {
+func (r *doclingReader) floating(n *doclingItem, itself func(caption string) error) error {
 	from := len(r.elements)
 	if err := r.notes(n.Captions, Caption); err != nil {
 		return err
@@ -202,7 +202,9 @@ func (r *doclingReader) floating(n *doclingItem, itself func(n *doclingItem, cap
 	for _, e := range r.elements[from:] {
 		caption = append(caption, e.Text)
 	}
-	itself(n, strings.Join(caption, " "))
+	if err := itself(strings.Join(caption, " ")); err != nil {
+		return err
+	}
 	return r.notes(n.Footnotes, Footnote)
 }
 
@@ -221,7 +223,7 @@ func (r *doclingReader) notes(refs []doclingRef, kind Kind) error {
 }
 
 // picture says what a picture shows, as far as the source knows.
-func (r *doclingReader) picture(n *doclingItem, _ string) {
+func (r *doclingReader) picture(n *doclingItem) {
 	text := n.Meta.Description.Text
 	for _, a := range n.Annotations {
 		if text == "" && a.Kind == "description" {
@@ -231,11 +233,12 @@ func (r *doclingReader) picture(n *doclingItem, _ string) {
 	r.put(n, Element{Kind: Figure, Text: text, Places: r.places(n)})
 }
 
-// table fills the grid, each cell in all the places that it spans.
-func (r *doclingReader) table(n *doclingItem, caption string) {
+// table fills the grid, each cell in all the places that it spans. What the table
+// has below it that is in no cell comes after it.
+func (r *doclingReader) table(n *doclingItem, caption string, depth int) error {
 	d := n.Data
 	if d.Rows < 1 || d.Columns < 1 || d.Rows > maxTableCells/d.Columns {
-		return
+		return nil
 	}
 	g := &Grid{Caption: caption, Rows: make([]Row, d.Rows)}
 	for i := range g.Rows {
@@ -243,17 +246,87 @@ func (r *doclingReader) table(n *doclingItem, caption string) {
 	}
 	headers := make([]bool, d.Rows)
 	left := maxTableCells
+	said := map[string]bool{}
 	for _, c := range d.Cells {
+		text, err := r.cellText(c, depth)
+		if err != nil {
+			return err
+		}
+		said[text] = true
 		for i := max(c.Row, 0); i < min(c.RowEnd, d.Rows); i++ {
 			headers[i] = headers[i] || c.Header
 			for j := max(c.Column, 0); j < min(c.ColumnEnd, d.Columns) && left > 0; j++ {
-				g.Rows[i].Cells[j] = c.Text
+				g.Rows[i].Cells[j] = text
 				left--
 			}
 		}
 	}
 	g.Header = max(slices.Index(headers, false), 0)
 	r.put(n, Element{Kind: Table, Table: g, Places: r.places(n)})
+	return r.beside(n, said, depth)
+}
+
+// cellText is the text of a cell and of the items that a rich one has below it,
+// but for what the cell's own text says already, or says of theirs.
+func (r *doclingReader) cellText(c doclingCell, depth int) (string, error) {
+	ref := c.Ref
+	if ref == (doclingRef{}) || r.seen[ref.Ref+ref.Cref] {
+		return c.Text, nil
+	}
+	elements, err := r.below([]doclingRef{ref}, depth)
+	if err != nil {
+		return "", err
+	}
+	var parts []string
+	for _, e := range elements {
+		parts = append(parts, e.words())
+	}
+	text := strings.Join(parts, " ")
+	switch {
+	case strings.Contains(text, c.Text):
+		return text, nil
+	case strings.Contains(c.Text, text):
+		return c.Text, nil
+	}
+	return c.Text + " " + text, nil
+}
+
+// below are the elements of items, apart from those of the body.
+func (r *doclingReader) below(refs []doclingRef, depth int) ([]Element, error) {
+	from := len(r.elements)
+	if err := r.children(refs, depth+1); err != nil {
+		return nil, err
+	}
+	elements := slices.Clone(r.elements[from:])
+	r.elements, r.refs = r.elements[:from], r.refs[:from]
+	return elements, nil
+}
+
+// words are the text of an element, of a table that of its cells.
+func (e Element) words() string {
+	if e.Table == nil {
+		return e.Text
+	}
+	var cells []string
+	for _, row := range e.Table.Rows {
+		cells = append(cells, strings.Join(row.Cells, " "))
+	}
+	return strings.Join(cells, " ")
+}
+
+// beside reads what a table has below it that neither was read nor is what a cell says.
+func (r *doclingReader) beside(n *doclingItem, said map[string]bool, depth int) error {
+	rest := slices.DeleteFunc(slices.Clone(n.Children), func(ref doclingRef) bool { return r.seen[ref.Ref+ref.Cref] })
+	elements, err := r.below(rest, depth)
+	if err != nil {
+		return err
+	}
+	for _, e := range elements {
+		if !said[e.words()] {
+			r.elements, r.refs = append(r.elements, e), append(r.refs, n.Ref)
+		}
+	}
+	return nil
 }
 
 // aside keeps what stands beside the text.

@@ -9,19 +9,14 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"sluice/needs"
 )
 
 // doclingData is the folder of DoclingDocument samples beside the repository.
 func doclingData(t testing.TB) string {
 	t.Helper()
-	dir := filepath.Join("..", "..", "shared", "data", "docling-documents")
-	if _, err := os.Stat(dir); err != nil {
-		if os.Getenv("SLUICE_REQUIRE_ALL") == "1" {
-			t.Fatalf("SLUICE_REQUIRE_ALL=1, but %s is missing", dir)
-		}
-		t.Skipf("SKIPPED: %s is missing", dir)
-	}
-	return dir
+	return needs.Data(t, "docling-documents")
 }
 
 // expectedChunk is what docling-core's chunkers make.
@@ -123,6 +118,26 @@ func TestDoclingSamples(t *testing.T) {
 		t.Logf("%s: %d bytes of text, %d blocks at the top, %d pieces of furniture", filepath.Base(path), len(doc.Text), len(doc.Blocks), len(doc.Furniture))
 	}
 	require.Equal(t, 16, parsed)
+}
+
+// TestDoclingRichCells: what lies inside a cell is said in it, once, and what
+// lies in a table but in no cell after it.
+func TestDoclingRichCells(t *testing.T) {
+	doc, err := Parse("docling", []byte(`{"schema_name":"DoclingDocument","version":"1.7.0","body":{"children":[{"$ref":"#/tables/0"}]},
+"groups":[{"self_ref":"#/groups/0","label":"unspecified","children":[{"$ref":"#/texts/0"},{"$ref":"#/groups/1"}]},{"self_ref":"#/groups/1","label":"list","children":[{"$ref":"#/texts/1"}]}],
+"texts":[{"label":"text","text":"with a list:"},{"label":"list_item","text":"nested"},{"label":"text","text":"another"},{"label":"text","text":"plain"},{"label":"text","text":"beside"}],
+"tables":[{"self_ref":"#/tables/0","children":[{"$ref":"#/groups/0"},{"$ref":"#/texts/2"},{"$ref":"#/texts/3"},{"$ref":"#/texts/4"},{"$ref":"#/tables/1"}],"data":{"num_rows":2,"num_cols":2,"table_cells":[
+{"end_row_offset_idx":1,"end_col_offset_idx":1,"text":"plain"},
+{"end_row_offset_idx":1,"start_col_offset_idx":1,"end_col_offset_idx":2,"text":"with a list:","ref":{"$ref":"#/groups/0"}},
+{"start_row_offset_idx":1,"end_row_offset_idx":2,"end_col_offset_idx":1,"text":"own","ref":{"$ref":"#/texts/2"}},
+{"start_row_offset_idx":1,"end_row_offset_idx":2,"start_col_offset_idx":1,"end_col_offset_idx":2,"text":"","ref":{"$ref":"#/tables/1"}}]}},
+{"self_ref":"#/tables/1","data":{"num_rows":1,"num_cols":2,"table_cells":[{"end_row_offset_idx":1,"end_col_offset_idx":1,"text":"in"},{"end_row_offset_idx":1,"start_col_offset_idx":1,"end_col_offset_idx":2,"text":"side"}]}}]}`))
+	require.NoError(t, err)
+	require.NoError(t, Check(doc))
+	require.Len(t, doc.Blocks, 2)
+	require.Equal(t, []string{"plain", "with a list: nested"}, doc.Blocks[0].Grid.Rows[0].Cells)
+	require.Equal(t, []string{"own another", "in side"}, doc.Blocks[0].Grid.Rows[1].Cells)
+	require.Equal(t, "beside", doc.Text[doc.Blocks[1].Start:doc.Blocks[1].End])
 }
 
 func TestDoclingRefuses(t *testing.T) {

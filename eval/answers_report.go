@@ -7,7 +7,7 @@ import (
 	"strconv"
 	"strings"
 
-	"sluice/eval/statistics"
+	"sluice/statistics"
 )
 
 // share is a proportion.

@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"strings"
 
-	"sluice/eval/statistics"
 	"sluice/index/text"
+	"sluice/statistics"
 )
 
 // Association says how nDCG@10 of a strategy goes with a property of the cases.

@@ -9,7 +9,7 @@ import (
 
 	"sluice/bench/figures"
 	"sluice/document"
-	"sluice/eval/statistics"
+	"sluice/statistics"
 )
 
 // AxesOptions name what the report on four axes is made of. An axis whose input

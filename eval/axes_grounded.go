@@ -6,7 +6,7 @@ import (
 	"slices"
 
 	"sluice/client"
-	"sluice/eval/statistics"
+	"sluice/statistics"
 )
 
 // GroundedAxis is what answers claim, and on what. A claim is a sentence of an

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"strings"
 
-	"sluice/eval/statistics"
+	"sluice/statistics"
 )
 
 // Markdown is the report in tables.

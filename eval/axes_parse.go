@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"sluice/eval/fidelity"
-	"sluice/eval/statistics"
+	"sluice/statistics"
 )
 
 // Parsed is a file beside its golden one. Only a file that could be read has scores.

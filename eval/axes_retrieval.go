@@ -4,7 +4,7 @@ import (
 	"maps"
 	"slices"
 
-	"sluice/eval/statistics"
+	"sluice/statistics"
 )
 
 // allCases is the modality of every case.

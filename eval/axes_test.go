@@ -12,7 +12,7 @@ import (
 
 	"sluice/document"
 	"sluice/eval/fidelity"
-	"sluice/eval/statistics"
+	"sluice/statistics"
 )
 
 func parsePlain(_ context.Context, format string, raw []byte) (document.Document, error) {
@@ -66,7 +66,7 @@ func TestAxesRefuse(t *testing.T) {
 	for want, o := range map[string]AxesOptions{
 		"nothing to report on":     {K: 5},
 		"at least 1":               {Run: run, Dataset: "testdata/grounded-access"},
-		"nor DoclingDocument":      {K: 5, Twins: []string{"statistics"}},
+		"nor DoclingDocument":      {K: 5, Twins: []string{"scripted"}},
 		"eval run --out":           {K: 5, Run: t.TempDir(), Dataset: "testdata/grounded-access"},
 		"eval answers --out":       {K: 5, Answers: t.TempDir(), Dataset: "testdata/grounded-access"},
 		run + " is of another":     {K: 5, Run: run, Dataset: ownData(t)},

@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"sluice/eval/statistics"
+	"sluice/statistics"
 )
 
 // Comparison is the same run by several chunkers: the first is the baseline,

@@ -7,7 +7,7 @@ import (
 	"math"
 	"slices"
 
-	"sluice/eval/statistics"
+	"sluice/statistics"
 )
 
 // Contrast is what two strategies, or two runs of one, make of the same cases.

@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"sluice/needs"
 )
 
 // folder writes files under a directory of their own.
@@ -138,7 +140,7 @@ func TestCodePointsAreNotBytes(t *testing.T) {
 
 // All 790 spans are where their code points say.
 func TestChunkingEvaluation(t *testing.T) {
-	dir := sharedData(t, "chunking-evaluation")
+	dir := needs.Data(t, "chunking-evaluation")
 	d := load(t, dir)
 	require.Len(t, d.Documents, 5)
 	require.Len(t, d.Cases, 472)

@@ -8,25 +8,11 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"sluice/needs"
 )
 
 const groundedDir = "testdata/grounded-access"
-
-// sharedData returns a data set beside the repository. Without it the test is
-// skipped, or fails where every test must run.
-func sharedData(t *testing.T, name string) string {
-	t.Helper()
-	dir := filepath.Join("..", "..", "shared", "data", name)
-	if _, err := os.Stat(dir); err == nil {
-		return dir
-	}
-	const missing = "NOT RUN: the data set %s is not beside the repository (../shared/data)"
-	if os.Getenv("SLUICE_REQUIRE_ALL") == "1" {
-		t.Fatalf(missing, name)
-	}
-	t.Skipf(missing, name)
-	return ""
-}
 
 func load(t *testing.T, dir string) *Dataset {
 	t.Helper()
@@ -103,7 +89,7 @@ func requireLocated(t *testing.T, d *Dataset) {
 }
 
 func TestMultiCorpus(t *testing.T) {
-	d := load(t, sharedData(t, "rag-multi-corpus"))
+	d := load(t, needs.Data(t, "rag-multi-corpus"))
 	require.Equal(t, 236, len(d.Documents))
 	require.Equal(t, 5, len(d.Tenants()))
 	require.Equal(t, 71, len(d.Visible["zxbank-reader"]))
@@ -115,7 +101,7 @@ func TestMultiCorpus(t *testing.T) {
 }
 
 func TestKEPs(t *testing.T) {
-	d := load(t, sharedData(t, "kubernetes-keps"))
+	d := load(t, needs.Data(t, "kubernetes-keps"))
 	require.Equal(t, 667, len(d.Documents))
 	require.Contains(t, d.Notes, "snapshot keps-2026-07-25")
 	require.Equal(t, 667, len(d.Visible[kepAllSIGs]))

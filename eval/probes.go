@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"sluice/client"
-	"sluice/eval/statistics"
+	"sluice/statistics"
 )
 
 // probe asks for a document with its own words, as somebody who may not see it.

@@ -9,7 +9,7 @@ import (
 
 	"sluice/bench/figures"
 	"sluice/client"
-	"sluice/eval/statistics"
+	"sluice/statistics"
 )
 
 // Report is what a run found. It is run.json, and the source of report.md and of

@@ -13,13 +13,14 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"sluice/client"
+	"sluice/needs"
 	"sluice/retrieve/complexity"
 )
 
 // The coefficients that are built in follow from the cases that they name.
 func TestTheRouterFollowsFromItsSources(t *testing.T) {
 	built := complexity.Trained()
-	dirs := map[string]string{"grounded-access": groundedDir, "rag-multi-corpus": sharedData(t, "rag-multi-corpus")}
+	dirs := map[string]string{"grounded-access": groundedDir, "rag-multi-corpus": needs.Data(t, "rag-multi-corpus")}
 	var examples []example
 	for _, source := range built.Trained {
 		labelled, err := examplesOf(dirs[source.Dataset], source)

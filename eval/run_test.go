@@ -17,6 +17,7 @@ import (
 
 	"sluice/bench/figures"
 	"sluice/client"
+	"sluice/needs"
 )
 
 var rewrite = flag.Bool("rewrite", false, "rewrite the golden files")
@@ -374,7 +375,7 @@ func TestMetByNeedsASharedByte(t *testing.T) {
 func TestAPerfectServiceOnTheSharedSets(t *testing.T) {
 	for name, split := range map[string]string{"rag-multi-corpus": "test", "kubernetes-keps": ""} {
 		t.Run(name, func(t *testing.T) {
-			dir := sharedData(t, name)
+			dir := needs.Data(t, name)
 			f := newFake(nil)
 			f.pages = 1000
 			report, err := gate(t, f, func(o *Options) { o.Dataset, o.Split = dir, split })

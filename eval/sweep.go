@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"sluice/client"
-	"sluice/eval/statistics"
+	"sluice/statistics"
 )
 
 // Splits that a sweep uses: points are chosen on one, and the chosen is run once

@@ -6,8 +6,8 @@ import (
 	"strings"
 
 	"sluice/document"
-	"sluice/eval/statistics"
 	"sluice/index/text"
+	"sluice/statistics"
 )
 
 // Validity is what a data set's labels are worth, before any service is asked.

@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"sluice/filter"
+	"sluice/needs"
 )
 
 // What is asked at every search and is known already costs no memory.
@@ -42,7 +43,7 @@ func TestMemoryOfReaders(t *testing.T) {
 		t.Skip("not -short: the heap of the race detector is another")
 	}
 	matrices := map[string][][]string{"groups": groupLists(100_000)}
-	permissions := readMatrix(t, sharedData(t, "hp-rbac", "americas_large.tsv.gz"))
+	permissions := readMatrix(t, needs.Data(t, "hp-rbac/americas_large.tsv.gz"))
 	for _, name := range slices.Sorted(maps.Keys(permissions)) {
 		matrices["americas_large"] = append(matrices["americas_large"], prefixed("user:", permissions[name]))
 	}

@@ -16,22 +16,8 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"sluice/filter"
+	"sluice/needs"
 )
-
-// sharedData returns the path of a data set that is too large for the
-// repository, or skips: with SLUICE_REQUIRE_ALL=1 a skip is a failure.
-func sharedData(t *testing.T, parts ...string) string {
-	t.Helper()
-	path := filepath.Join(append([]string{"..", "..", "shared", "data"}, parts...)...)
-	if _, err := os.Stat(path); err == nil {
-		return path
-	}
-	if os.Getenv("SLUICE_REQUIRE_ALL") == "1" {
-		t.Fatalf("the data set %s is missing", path)
-	}
-	t.Skipf("SKIPPED, NOT CHECKED: the data set %s is missing", path)
-	return ""
-}
 
 func readYAML(t *testing.T, path string, into any) {
 	t.Helper()
@@ -154,7 +140,7 @@ func (c *corpus) visible(t *testing.T, p filter.Principal) []string {
 // against the rule of the data set, evaluated independently here, and against
 // the statistics that its notice publishes.
 func TestKEPs(t *testing.T) {
-	root := sharedData(t, "kubernetes-keps")
+	root := needs.Data(t, "kubernetes-keps")
 	type kep struct {
 		Dir, Title                          string
 		SIGs, Authors, Reviewers, Approvers []string
@@ -236,7 +222,7 @@ func intersects(a, b []string) bool {
 // TestAmericasLarge takes a real access matrix as reader lists: 10,127
 // documents, 3,485 users, 185,294 pairs, and gives every pair back.
 func TestAmericasLarge(t *testing.T) {
-	permissions := readMatrix(t, sharedData(t, "hp-rbac", "americas_large.tsv.gz"))
+	permissions := readMatrix(t, needs.Data(t, "hp-rbac/americas_large.tsv.gz"))
 	require.Len(t, permissions, 10127)
 	names := slices.Sorted(maps.Keys(permissions))
 	documents := map[string][]uint32{}

@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"sluice/filter"
+	"sluice/needs"
 )
 
 const edocumentSchema = `
@@ -30,8 +31,8 @@ action read appliesTo { principal: User, resource: Document };
 // TestEDocument turns a published attribute-based policy, rule by rule, into
 // Cedar and compares all 150,000 decisions with those of another evaluator.
 func TestEDocument(t *testing.T) {
-	users, documents, rules := readABAC(t, sharedData(t, "abac-policies", "edocument.abac"))
-	want := readPairs(t, sharedData(t, "abac-policies", "edocument.view.tsv"))
+	users, documents, rules := readABAC(t, needs.Data(t, "abac-policies/edocument.abac"))
+	want := readPairs(t, needs.Data(t, "abac-policies/edocument.view.tsv"))
 	require.Len(t, users, 500)
 	require.Len(t, documents, 300)
 	require.Len(t, rules, 25)

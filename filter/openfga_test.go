@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"sluice/filter"
+	"sluice/needs"
 )
 
 // fgaStore is a published relationship model with tuples and what must come of them.
@@ -133,7 +134,7 @@ func fgaPolicies(t *testing.T, parents map[string][]string) *filter.Policies {
 // each relation of an object a document for that group. Every check and every
 // list of objects must come out as published.
 func TestOpenFGASampleStores(t *testing.T) {
-	files, err := filepath.Glob(filepath.Join(sharedData(t, "openfga-sample-stores"), "stores", "*", "*.fga.yaml"))
+	files, err := filepath.Glob(filepath.Join(needs.Data(t, "openfga-sample-stores"), "stores", "*", "*.fga.yaml"))
 	require.NoError(t, err)
 	stores, checks, lists := 0, 0, 0
 	for _, file := range files {

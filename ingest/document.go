@@ -8,6 +8,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"sluice/document"
 	"sluice/filter"
 	"sluice/store"
 )
@@ -66,11 +67,11 @@ func plain(s string) bool {
 	return utf8.ValidString(s)
 }
 
-// identity is what makes two writes the same version: format, title, text and
+// identity is what makes two writes the same version: the parser, title, text and
 // passages as they were brought, each length-prefixed so that no two collide.
 func (d Document) identity() [32]byte {
 	h := sha256.New()
-	for _, part := range [][]byte{[]byte(d.Format), []byte(d.Title), d.Text} {
+	for _, part := range [][]byte{[]byte(document.Parser(d.Format)), []byte(d.Title), d.Text} {
 		hashPart(h, part)
 	}
 	for _, p := range d.Passages {

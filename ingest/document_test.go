@@ -1,6 +1,7 @@
 package ingest
 
 import (
+	"crypto/sha256"
 	"errors"
 	"testing"
 
@@ -29,6 +30,19 @@ func TestIdentityIsOfFormatTitleAndText(t *testing.T) {
 	} {
 		require.NotContains(t, seen, d.identity(), what)
 		seen[d.identity()] = what
+	}
+}
+
+// A file that its parser has come to read otherwise is another document than the
+// one that was stored of it; others are what they were.
+func TestIdentityIsOfTheParser(t *testing.T) {
+	for format, changed := range map[string]bool{"pdf": true, "docx": true, "docling": true, "markdown": false, "html": false, "text": false} {
+		h := sha256.New()
+		for _, part := range []string{format, "title", "words"} {
+			hashPart(h, []byte(part))
+		}
+		first := [32]byte(h.Sum(nil))
+		require.Equal(t, changed, first != Document{Format: format, Title: "title", Text: []byte("words")}.identity(), format)
 	}
 }
 

@@ -12,6 +12,7 @@ import (
 
 	"sluice/chunk"
 	"sluice/document"
+	"sluice/statistics"
 	"sluice/store"
 )
 
@@ -239,9 +240,9 @@ func (r *Reindexer) relevance(ctx context.Context, c store.Collection, g store.G
 		}
 		differences[i] = gain(after, q.Relevant) - gain(before, q.Relevant)
 	}
-	mean, low, high := pairedInterval(differences)
-	gate.Passed = low >= -bound
-	gate.Detail = fmt.Sprintf("nDCG@%d of %d queries changes by %+.4f, 95 %% interval %+.4f to %+.4f; it may fall by %.4f", relevanceDepth, len(queries), mean, low, high, bound)
+	change := statistics.Mean(differences)
+	gate.Passed = change.Low >= -bound
+	gate.Detail = fmt.Sprintf("nDCG@%d of %d queries changes by %+.4f, 95 %% interval %+.4f to %+.4f; it may fall by %.4f", relevanceDepth, len(queries), change.Mean, change.Low, change.High, bound)
 	return gate, nil
 }
 

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"math"
-	"math/rand/v2"
 	"slices"
 
 	"sluice/filter"
@@ -14,7 +13,6 @@ import (
 
 const (
 	relevanceDepth = 10
-	resamples      = 2000
 
 	// MaxQueries bounds a query set.
 	MaxQueries = 10_000
@@ -71,22 +69,4 @@ func gain(found, relevant []string) float64 {
 		}
 	}
 	return got / ideal
-}
-
-// pairedInterval is the mean of differences and its percentile bootstrap interval
-// (Efron, Tibshirani: An Introduction to the Bootstrap, 13.3). Equal differences
-// give an equal interval.
-func pairedInterval(differences []float64) (mean, low, high float64) {
-	random := rand.New(rand.NewPCG(20261130, 95))
-	means := make([]float64, resamples)
-	for i := range means {
-		for range differences {
-			means[i] += differences[random.IntN(len(differences))] / float64(len(differences))
-		}
-	}
-	for _, d := range differences {
-		mean += d / float64(len(differences))
-	}
-	slices.Sort(means)
-	return mean, means[resamples*25/1000], means[resamples*975/1000-1]
 }

@@ -1,7 +1,6 @@
 package ingest
 
 import (
-	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
@@ -10,10 +9,7 @@ import (
 	"sync"
 	"time"
 
-	"golang.org/x/sync/errgroup"
-
 	"sluice/chunk"
-	"sluice/gpu"
 	"sluice/store"
 )
 
@@ -96,27 +92,6 @@ type run struct {
 	progress Progress
 	began    time.Time
 	before   int // documents that were there when it began
-}
-
-// Progress of a job under way.
-type Progress struct {
-	Documents int // that are built
-	Of        int
-	Embeddings
-	Rate float64 // documents a second
-	Left time.Duration
-}
-
-// Status is a collection's generations, and the progress of the job, if one is under way.
-type Status struct {
-	Generations []GenerationStatus
-	Progress    *Progress
-}
-
-// GenerationStatus is a generation with the job that made it.
-type GenerationStatus struct {
-	store.Generation
-	Job Job
 }
 
 // NewReindexer goes on with the jobs that an earlier process left running.
@@ -203,22 +178,6 @@ func (r *Reindexer) launch(ctx context.Context, tenant, collection, chunker stri
 		err := job.keep(&g)
 		return append(live, g), err
 	})
-}
-
-// checkFree reports what must be out of the way before a job begins.
-func checkFree(live []store.Generation) error {
-	switch {
-	case has(live, store.Building):
-		return fmt.Errorf("%w: a reindex of this collection is there already; cancel it first", ErrBusy)
-	case has(live, store.Previous):
-		return fmt.Errorf("%w: the generation before the present one is still kept; drop it first", ErrBusy)
-	}
-	return nil
-}
-
-func has(live []store.Generation, role store.Role) bool {
-	_, there := store.Collection{Generations: live}.Generation(role)
-	return there
 }
 
 // change changes the generations, waits until searches run on them, and starts
@@ -374,137 +333,6 @@ func (r *Reindexer) conclude(ctx context.Context, c store.Collection, n *run, ga
 	return r.await(ctx)
 }
 
-// turn has the generation of a role serve, and keeps the one that served.
-func turn(live []store.Generation, role store.Role, at time.Time) error {
-	for i, g := range live {
-		switch g.Role {
-		case role:
-			live[i].Role = store.Serving
-		case store.Serving:
-			job, err := jobOf(g)
-			job.Retired = at
-			if err = cmp.Or(err, job.keep(&live[i])); err != nil {
-				return err
-			}
-			live[i].Role = store.Previous
-		}
-	}
-	return nil
-}
-
-// pass builds what the generation lacks, and says whether that was anything.
-func (r *Reindexer) pass(ctx context.Context, c store.Collection, g store.Generation, n *run) (missing bool, err error) {
-	built, of := 0, 0
-	err = r.pairs(ctx, c.Serving().ID, g.ID, func(serving store.Record, its *store.Record) error {
-		of++
-		if !lacks(serving, its) {
-			built++
-		}
-		return nil
-	})
-	if err != nil || built == of {
-		n.starts(built, of)
-		return false, err
-	}
-	n.starts(built, of)
-	group, ctx := errgroup.WithContext(ctx)
-	group.SetLimit(buildsAtOnce)
-	err = r.pairs(ctx, c.Serving().ID, g.ID, func(serving store.Record, its *store.Record) error {
-		if lacks(serving, its) {
-			group.Go(func() error { return r.build(ctx, c, serving, g, n) })
-		}
-		return ctx.Err()
-	})
-	return true, cmp.Or(group.Wait(), err)
-}
-
-// lacks reports a document that is not built, or not in its present version.
-func lacks(serving store.Record, built *store.Record) bool {
-	return built == nil || built.Version != serving.Version
-}
-
-// build adds a document while the job is this daemon's. It waits where the device
-// cannot take more, or is restarting: interactive requests go first.
-func (r *Reindexer) build(ctx context.Context, c store.Collection, record store.Record, g store.Generation, n *run) error {
-	for retry := firstRetry; ; retry = min(2*retry, lastRetry) {
-		if err := r.holds(ctx, c, n.claim); err != nil {
-			return err
-		}
-		count, _, err := r.writer.rebuild(ctx, c, record, g)
-		if err == nil || !errors.Is(err, gpu.ErrOverloaded) && !errors.Is(err, gpu.ErrDevice) {
-			n.built(count)
-			r.add(count)
-			return err
-		}
-		select {
-		case <-time.After(retry):
-		case <-ctx.Done():
-			return ctx.Err()
-		}
-	}
-}
-
-func (r *Reindexer) add(count Embeddings) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.count = r.count.plus(count)
-}
-
-func (n *run) starts(built, of int) {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	if n.progress.Of == 0 {
-		n.before = built
-	}
-	n.progress.Documents, n.progress.Of = built, of
-}
-
-func (n *run) built(count Embeddings) {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	n.progress.Documents++
-	n.progress.Embeddings = n.progress.plus(count)
-}
-
-// now is the progress with its rate.
-func (n *run) now() Progress {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	p := n.progress
-	if since := time.Since(n.began).Seconds(); since > 0 && p.Documents > n.before {
-		p.Rate = float64(p.Documents-n.before) / since
-		p.Left = time.Duration(float64(p.Of-p.Documents) / p.Rate * float64(time.Second))
-	}
-	return p
-}
-
-// Status returns a collection's generations and what is under way.
-func (r *Reindexer) Status(ctx context.Context, tenant, collection string) (Status, error) {
-	c, err := r.writer.store.Collection(ctx, tenant, collection)
-	if err != nil {
-		return Status{}, err
-	}
-	return r.status(c)
-}
-
-func (r *Reindexer) status(c store.Collection) (s Status, err error) {
-	for _, g := range c.Live() {
-		job, err := jobOf(g)
-		if err != nil {
-			return s, err
-		}
-		if job.State == Running { // elsewhere, unless there is a run
-			s.Progress = &job.Progress
-		}
-		s.Generations = append(s.Generations, GenerationStatus{g, job})
-	}
-	if n := r.under()[c.ID]; n != nil {
-		p := n.now()
-		s.Progress = &p
-	}
-	return s, nil
-}
-
 // Pause stops a running job where it is.
 func (r *Reindexer) Pause(ctx context.Context, tenant, collection string) (Status, error) {
 	return r.change(ctx, tenant, collection, withJob(func(j *Job) error {
@@ -533,49 +361,4 @@ func (r *Reindexer) Resume(ctx context.Context, tenant, collection string, bound
 // Cancel ends a job and removes what it built.
 func (r *Reindexer) Cancel(ctx context.Context, tenant, collection string) (Status, error) {
 	return r.drop(ctx, tenant, collection, store.Building, "no reindex of this collection is under way")
-}
-
-// Drop removes the generation that is kept for a rollback.
-func (r *Reindexer) Drop(ctx context.Context, tenant, collection string) (Status, error) {
-	return r.drop(ctx, tenant, collection, store.Previous, "no generation is kept for a rollback")
-}
-
-// drop removes the generation of a role when nobody reads it any more.
-func (r *Reindexer) drop(ctx context.Context, tenant, collection string, role store.Role, absent string) (Status, error) {
-	c, err := r.writer.store.Collection(ctx, tenant, collection)
-	if err != nil {
-		return Status{}, err
-	}
-	g, there := c.Generation(role)
-	if !there {
-		return Status{}, fmt.Errorf("%w: %s", ErrBusy, absent)
-	}
-	if role == store.Building {
-		r.halt(c.ID, func(n *run) bool { return n.generation == g.ID })
-	}
-	if err := errors.Join(r.await(ctx), r.serving.Idle(ctx, g.ID)); err != nil {
-		return Status{}, err
-	}
-	return r.change(ctx, tenant, collection, func(live []store.Generation) (next []store.Generation, err error) {
-		for _, l := range live {
-			if l.ID != g.ID {
-				next = append(next, l)
-			} else if l.Role != role {
-				return nil, fmt.Errorf("%w: generation %d is %s by now", ErrBusy, l.ID, l.Role)
-			} else if err := r.unread(l); err != nil {
-				return nil, err
-			}
-		}
-		return next, nil
-	})
-}
-
-// Rollback has the previous generation serve again, and keeps the one that serves.
-func (r *Reindexer) Rollback(ctx context.Context, tenant, collection string) (Status, error) {
-	return r.change(ctx, tenant, collection, func(live []store.Generation) ([]store.Generation, error) {
-		if !has(live, store.Previous) {
-			return nil, fmt.Errorf("%w: no generation is kept for a rollback", ErrBusy)
-		}
-		return live, turn(live, store.Previous, r.now().UTC())
-	})
 }

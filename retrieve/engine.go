@@ -25,6 +25,7 @@ type Engine struct {
 	embedder      gpu.Embedder
 	reranker      gpu.Reranker // nil: none
 	rerankTimeout time.Duration
+	matcher       Matcher // nil: none
 	coders        *late.Coders
 	codes         *codesCache
 	now           func() time.Time

@@ -46,17 +46,13 @@ func (q *query) withoutLate(pool []candidate) []candidate {
 
 // matched scores the pool, in its order, without those that are gone meanwhile.
 func (q *query) matched(ctx context.Context, pool []candidate) ([]candidate, error) {
-	tokens, special := q.given.tokens, q.special
-	if special == nil {
-		special = make([]bool, len(tokens)/q.coder.Dimensions)
-	}
-	scorer := q.coder.Query(tokens, special)
-	scores, known := make([]float32, len(pool)), make([]bool, len(pool))
-	err := q.eachCodes(ctx, pool, known, func(i int, codes []byte) { scores[i], known[i] = scorer.Score(codes) })
+	m := q.matching(len(pool))
+	err := q.eachCodes(ctx, pool, m.known, func(i int, codes []byte) { m.add(ctx, i, codes) })
+	m.flush(ctx)
 	scored := make([]candidate, 0, len(pool))
 	for i, c := range pool {
-		if known[i] {
-			c.score = float64(scores[i])
+		if m.known[i] {
+			c.score = float64(m.scores[i])
 			scored = append(scored, c)
 		}
 	}

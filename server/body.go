@@ -136,6 +136,18 @@ func (q *request) readJSON(into any) error {
 	return decode(data, into)
 }
 
+// readWritten reads a JSON body that is to be stored, within its tenant's limit.
+func (q *request) readWritten(into any) error {
+	if err := q.readJSON(into); err != nil {
+		return err
+	}
+	err := q.tenant.write(q.taken)
+	if err != nil {
+		q.s.metrics.rejected.Inc()
+	}
+	return err
+}
+
 // strict refuses unknown members. Duplicate members, names in another case,
 // invalid UTF-8 and trailing data are refused by default, as RFC 7493 wants.
 // Numbers in untyped places keep their digits.

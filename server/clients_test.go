@@ -14,6 +14,7 @@ import (
 	"sluice/gpu"
 	"sluice/model"
 	"sluice/model/tokenizer"
+	"sluice/needs"
 )
 
 // Published clients against the daemon: what they read is what the engine
@@ -24,20 +25,7 @@ var clientTexts = []string{"What is a KEP?", "volunteer days EU", "ein Ünïcode
 // python is the interpreter that has the clients.
 func python(t *testing.T) string {
 	t.Helper()
-	cache := os.Getenv("SLUICE_CACHE")
-	if cache == "" {
-		home, err := os.UserHomeDir()
-		require.NoError(t, err)
-		cache = filepath.Join(home, ".cache", "sluice")
-	}
-	path := filepath.Join(cache, "clients", "bin", "python")
-	if _, err := os.Stat(filepath.Join(cache, "clients", "installed")); err != nil {
-		if os.Getenv("SLUICE_REQUIRE_ALL") == "1" {
-			t.Fatalf("SLUICE_REQUIRE_ALL=1, but the Python clients are not installed: make clients (%v)", err)
-		}
-		t.Skipf("SKIPPED: the Python clients are not installed: make clients (%v)", err)
-	}
-	return path
+	return filepath.Join(needs.Installed(t, "clients", "clients"), "bin", "python")
 }
 
 // clientTest is a daemon with models and a query with passages for it.

@@ -48,11 +48,7 @@ type Hidden struct{ client.Document }
 
 func (s *Server) postDocument(q *request, collection string) error {
 	var d written
-	if err := q.readJSON(&d); err != nil {
-		return err
-	}
-	if err := q.tenant.ingest(q.taken); err != nil {
-		q.s.metrics.rejected.Inc()
+	if err := q.readWritten(&d); err != nil {
 		return err
 	}
 	result, err := q.write(q.ctx, collection, d)
@@ -159,7 +155,7 @@ func (s *Server) patchAccess(q *request) error {
 		return err
 	}
 	var p client.AccessPatch
-	if err := q.readJSON(&p); err != nil {
+	if err := q.readWritten(&p); err != nil {
 		return err
 	}
 	result, err := q.changeAccess(q.ctx, collection, key, p)

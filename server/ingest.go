@@ -1,6 +1,7 @@
 package server
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -60,17 +61,11 @@ type job struct {
 
 // ingest streams documents.
 func (s *Server) ingest(q *request, collection string) error {
-	in := &ingestion{
+	return s.stream(q, &ingestion{
 		collection: collection,
+		read:       func(line []byte) (d written, err error) { return d, decode(line, &d) },
 		apply:      func(ctx context.Context, d written) (client.WriteResult, error) { return q.write(ctx, collection, d) },
-	}
-	in.read = func(line []byte) (d written, err error) {
-		if err = decode(line, &d); err == nil {
-			err = in.charge(len(line))
-		}
-		return d, err
-	}
-	return s.stream(q, in)
+	})
 }
 
 func (s *Server) stream(q *request, in *ingestion) error {
@@ -150,7 +145,11 @@ func (in *ingestion) accept(line []byte) (written, error) {
 		in.over = true
 		return written{}, err
 	}
-	return in.read(line)
+	w, err := in.read(line)
+	if err != nil {
+		return w, err
+	}
+	return w, in.charge(len(line))
 }
 
 // proof is when, and by which configuration, an identity was last proven.
@@ -178,7 +177,7 @@ func (in *ingestion) prove(now time.Time) error {
 // slowed down, and refused only where that would take longer than a client may:
 // a sleeping stream holds the slot of a request.
 func (in *ingestion) charge(bytes int) (err error) {
-	in.ahead, err = in.q.tenant.ingested(bytes, in.q.s.limits.ReadTimeout)
+	in.ahead, err = in.q.tenant.writeLine(bytes, in.q.s.limits.ReadTimeout)
 	if err != nil {
 		in.q.s.metrics.rejected.Inc()
 		in.over = true
@@ -187,7 +186,7 @@ func (in *ingestion) charge(bytes int) (err error) {
 }
 
 // rest waits until the tenant may write again, and holds no bytes meanwhile. A
-// drain ends it.
+// drain ends it, and a client that leaves ends the ingestion.
 func (in *ingestion) rest() {
 	if in.ahead <= 0 {
 		return
@@ -195,6 +194,7 @@ func (in *ingestion) rest() {
 	ctx, cancel := context.WithCancel(in.ctx)
 	defer cancel()
 	defer context.AfterFunc(in.q.s.serving, cancel)()
+	defer in.q.watch(in.cancel)()
 	in.q.s.tenants.pause(ctx, in.ahead)
 	in.ahead = 0
 }
@@ -204,19 +204,29 @@ func (in *ingestion) rest() {
 func (in *ingestion) next() ([]byte, error) {
 	in.rest()
 	_ = in.q.http.SetReadDeadline(time.Now().Add(in.q.s.limits.ReadTimeout))
-	if in.stopped() {
+	if err := in.stopped(); err != nil {
 		in.lines.count++ // of the line that stays unread: its result says to send it again
-		return nil, context.Canceled
+		return nil, err
 	}
 	line, err := in.lines.next()
-	if err != nil && in.stopped() {
-		return nil, context.Canceled
+	if err != nil {
+		err = cmp.Or(in.stopped(), err)
 	}
 	return line, err
 }
 
-// stopped reports a drain, or a client that has gone.
-func (in *ingestion) stopped() bool { return in.q.s.serving.Err() != nil || in.ctx.Err() != nil }
+var errLeft = errors.New("the client has closed its side of the connection")
+
+// stopped is a drain, or a client that has gone.
+func (in *ingestion) stopped() error {
+	switch {
+	case in.q.s.serving.Err() != nil:
+		return context.Canceled
+	case in.ctx.Err() != nil:
+		return errLeft
+	}
+	return nil
+}
 
 // interrupt wakes the pump from waiting for the client.
 func (in *ingestion) interrupt() { _ = in.q.http.SetReadDeadline(time.Unix(1, 0)) }
@@ -233,6 +243,8 @@ func lineFailure(err error) error {
 		return failf(fasthttp.StatusRequestEntityTooLarge, "the line is larger than limits.body_bytes")
 	case errors.Is(err, context.Canceled):
 		return failf(fasthttp.StatusServiceUnavailable, "the daemon is shutting down; send the lines from this one on again")
+	case errors.Is(err, errLeft):
+		return badRequest("your side of the connection was closed while the stream waited for your tenant's limit; send the lines from this one on again")
 	case isLineFault(err), errors.Is(err, identity.ErrUnauthenticated):
 		return err
 	default:

@@ -1,27 +1,12 @@
-//go:build unix
+//go:build unix && !linux
 
 package server
 
-import (
-	"net"
-	"syscall"
-)
+import "syscall"
 
-// left reports whether the other side has closed the connection. It reads
-// nothing. Bytes that wait to be read hide it.
-func left(c net.Conn) (gone bool) {
-	socket, ok := c.(syscall.Conn)
-	if !ok {
-		return false
-	}
-	raw, err := socket.SyscallConn()
-	if err != nil {
-		return true
-	}
+// closed sees the end of the other side's stream, unless bytes wait to be read.
+func closed(fd uintptr) bool {
 	var one [1]byte
-	err = raw.Control(func(fd uintptr) {
-		n, _, err := syscall.Recvfrom(int(fd), one[:], syscall.MSG_PEEK) // Go's sockets do not block
-		gone = err == nil && n == 0 || err == syscall.ECONNRESET
-	})
-	return gone || err != nil
+	n, _, err := syscall.Recvfrom(int(fd), one[:], syscall.MSG_PEEK) // Go's sockets do not block
+	return err == nil && n == 0 || err == syscall.ECONNRESET
 }

@@ -13,28 +13,30 @@ const (
 )
 
 // patient does what takes as long as the client waits for it, an hour at most.
-// fasthttp does not say that a client has left, so that is looked for.
 func (q *request) patient(do func(ctx context.Context) error) error {
 	ctx, cancel := context.WithTimeout(q.s.base, longest)
-	ticker := time.NewTicker(presentEvery)
-	defer ticker.Stop()
+	defer cancel()
+	defer q.watch(cancel)()
+	return do(ctx)
+}
+
+// watch calls leave when the client has left, until stop is called: fasthttp
+// does not say so.
+func (q *request) watch(leave func()) (stop func()) {
+	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan struct{})
+	c := socketOf(q.http.Conn())
 	go func() {
 		defer close(done)
-		watch(ctx, ticker.C, q.http.Conn(), cancel)
+		ticker := time.NewTicker(presentEvery)
+		defer ticker.Stop()
+		watch(ctx, ticker.C, c, leave)
 	}()
-	defer func() { cancel(); <-done }()
-	return do(ctx)
+	return func() { cancel(); <-done }
 }
 
 // watch calls leave when the other side of the connection is gone; it ends with ctx.
 func watch(ctx context.Context, look <-chan time.Time, c net.Conn, leave func()) {
-	if secure, ok := c.(*tls.Conn); ok {
-		c = secure.NetConn()
-	}
-	if l, ok := c.(*lingerConn); ok {
-		c = l.Conn
-	}
 	for {
 		select {
 		case <-look:
@@ -45,4 +47,15 @@ func watch(ctx context.Context, look <-chan time.Time, c net.Conn, leave func())
 			return
 		}
 	}
+}
+
+// socketOf is what is below TLS and below what lingers.
+func socketOf(c net.Conn) net.Conn {
+	if secure, ok := c.(*tls.Conn); ok {
+		c = secure.NetConn()
+	}
+	if l, ok := c.(*lingerConn); ok {
+		c = l.Conn
+	}
+	return c
 }

@@ -237,7 +237,7 @@ func (s *Server) putQueries(q *request) error {
 		return err
 	}
 	var body client.QuerySet
-	if err := q.readJSON(&body); err != nil {
+	if err := q.readWritten(&body); err != nil {
 		return err
 	}
 	if body.Queries == nil { // not the empty list, which removes them all

@@ -192,28 +192,6 @@ func TestReindexEventsHaveAHeartbeat(t *testing.T) {
 	require.NotEmpty(t, said())
 }
 
-// What reads every document ends when nobody waits for it any more.
-func TestAnEstimateEndsWithItsClient(t *testing.T) {
-	d := start(t)
-	began, ended := make(chan struct{}), make(chan error)
-	d.fake.reindexes.onEstimate = func(ctx context.Context) error {
-		close(began)
-		<-ctx.Done()
-		ended <- ctx.Err()
-		return ctx.Err()
-	}
-	ctx, leave := context.WithCancel(t.Context())
-	asking := make(chan error)
-	go func() {
-		_, err := d.as("root").EstimateReindex(ctx, "c", client.ReindexRequest{Chunker: "structure/1"})
-		asking <- err
-	}()
-	<-began
-	leave()
-	require.ErrorIs(t, <-asking, context.Canceled)
-	require.ErrorIs(t, <-ended, context.Canceled)
-}
-
 func TestQuerySet(t *testing.T) {
 	d := start(t)
 	set := client.QuerySet{Queries: []client.JudgedQuery{{Query: "ships?", Relevant: []string{"k"}, Principal: client.Principal{Subject: "ann", Groups: []string{"crew"}}}}}

@@ -28,7 +28,7 @@ import (
 // has returned (a stream: after it is closed); what lives longer is copied.
 //
 // fasthttp does not tell when a client hangs up: work for a client that is
-// gone goes on until it is done or its deadline passes, except in patient.
+// gone goes on until it is done or its deadline passes, except where watch looks.
 type request struct {
 	s       *Server
 	http    *fasthttp.RequestCtx
@@ -155,8 +155,7 @@ func (q *request) admitTenant() error {
 	if q.route.open || q.route.probe {
 		return nil
 	}
-	one := q.s.tenants.named(q.who.Principal.Tenant)
-	err := one.enter()
+	one, err := q.s.tenants.enter(q.who.Principal.Tenant)
 	if err == nil {
 		q.tenant = one
 		if q.route.searches {
@@ -288,15 +287,15 @@ func writeFailure(c *fasthttp.RequestCtx, f *failure, d dialect, requestID strin
 // longest run, then the total so far.
 func (q *request) timings() {
 	var b strings.Builder
-	for _, stage := range slowest(q.stages.Spans()) {
+	for _, stage := range slowest(make([]trace.Span, 0, 16), q.stages.Spans()) {
 		writeTiming(&b, stage.Name, stage.Took())
 	}
 	writeTiming(&b, "total", time.Since(q.started))
 	q.http.Response.Header.Set("Server-Timing", strings.TrimSuffix(b.String(), ", "))
 }
 
-func slowest(spans []trace.Span) []trace.Span {
-	stages := make([]trace.Span, 0, 16)
+// slowest appends the longest span of each name to none.
+func slowest(stages, spans []trace.Span) []trace.Span {
 	for _, s := range spans {
 		at := slices.IndexFunc(stages, func(o trace.Span) bool { return o.Name == s.Name })
 		if at < 0 {

@@ -2,6 +2,7 @@ package server
 
 import (
 	"context"
+	"maps"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -20,12 +21,16 @@ type tenants struct {
 	now      func() time.Time
 	pause    func(context.Context, time.Duration)
 
-	mu    sync.Mutex
-	known map[string]*tenant
+	mu      sync.Mutex
+	known   map[string]*tenant
+	sweepAt int // how many are too many
 }
 
+// fewTenants are known at the same time without a look at who may be forgotten.
+const fewTenants = 1024
+
 func newTenants(l config.Limits) *tenants {
-	return &tenants{limits: l.Tenants, document: int(l.BodyBytes), now: time.Now, pause: pause, known: map[string]*tenant{}}
+	return &tenants{limits: l.Tenants, document: int(l.BodyBytes), now: time.Now, pause: pause, known: map[string]*tenant{}, sweepAt: fewTenants}
 }
 
 // tenant is what one of them has taken. Of nil nothing is limited.
@@ -37,19 +42,34 @@ type tenant struct {
 	bytes    *rate.Limiter // nil: no limit
 }
 
-// named returns the tenant of that name, nil where it has no limits.
-func (t *tenants) named(name string) *tenant {
+// enter counts a request of the tenant of that name, which leaves at its end. A
+// tenant without limits is nil.
+func (t *tenants) enter(name string) (*tenant, error) {
 	if len(t.limits) == 0 {
-		return nil
+		return nil, nil
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	one, known := t.known[name]
-	if !known {
-		one = t.new(name)
-		t.known[name] = one // the identity provider names few
+	one := t.known[name]
+	if one == nil {
+		if one = t.new(name); one == nil {
+			return nil, nil
+		}
+		t.sweep()
+		t.known[name] = one
 	}
-	return one
+	return one, one.enter()
+}
+
+// sweep forgets those of whom nothing is left to know, when there are twice as
+// many as it last left.
+func (t *tenants) sweep() {
+	if len(t.known) < t.sweepAt {
+		return
+	}
+	now := t.now()
+	maps.DeleteFunc(t.known, func(_ string, one *tenant) bool { return one.asNew(now) })
+	t.sweepAt = max(fewTenants, 2*len(t.known))
 }
 
 func (t *tenants) new(name string) *tenant {
@@ -69,9 +89,14 @@ func (t *tenants) new(name string) *tenant {
 	return one
 }
 
-// enter counts a request, which leaves at its end.
+// asNew reports that the tenant has taken nothing that is not given back.
+func (t *tenant) asNew(now time.Time) bool {
+	full := func(l *rate.Limiter) bool { return l == nil || l.TokensAt(now) >= float64(l.Burst()) }
+	return t.inFlight.Load() == 0 && full(t.searches) && full(t.bytes)
+}
+
 func (t *tenant) enter() error {
-	if t != nil && t.inFlight.Add(1) > t.most && t.most > 0 {
+	if t.inFlight.Add(1) > t.most && t.most > 0 {
 		t.leave()
 		return failf(fasthttp.StatusTooManyRequests, "your tenant has as many requests under way as it may (limits.tenants); send it again later")
 	}
@@ -93,8 +118,8 @@ func (t *tenant) search() error {
 	return err
 }
 
-// ingest takes the bytes of a document.
-func (t *tenant) ingest(n int) error {
+// write takes the bytes of what is to be stored.
+func (t *tenant) write(n int) error {
 	if t == nil || t.bytes == nil {
 		return nil
 	}
@@ -102,9 +127,9 @@ func (t *tenant) ingest(n int) error {
 	return err
 }
 
-// ingested takes the bytes of a document of many, and returns how long it takes
+// writeLine takes the bytes of one of many lines, and returns how long it takes
 // until they may be written. Where that is longer than most nothing is taken.
-func (t *tenant) ingested(n int, most time.Duration) (time.Duration, error) {
+func (t *tenant) writeLine(n int, most time.Duration) (time.Duration, error) {
 	if t == nil || t.bytes == nil {
 		return 0, nil
 	}

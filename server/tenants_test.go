@@ -2,7 +2,10 @@ package server
 
 import (
 	"context"
+	"crypto/rand"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -137,17 +140,77 @@ func TestTenantOthers(t *testing.T) {
 	all := newTenants(limits)
 	for name, most := range map[string]int{"acme": 2, "a": 1, "b": 1} {
 		for range most {
-			require.NoError(t, all.named(name).enter())
+			_, err := all.enter(name)
+			require.NoError(t, err)
 		}
-		require.Error(t, all.named(name).enter(), name)
+		_, err := all.enter(name)
+		require.Error(t, err, name)
 	}
 	limits.Tenants = nil
 	all = newTenants(limits)
 	require.Zero(t, testing.AllocsPerRun(100, func() {
-		one := all.named("acme")
-		if one.enter() != nil || one.search() != nil || one.ingest(1<<30) != nil {
+		one, err := all.enter("acme")
+		if err != nil || one.search() != nil || one.write(1<<30) != nil {
 			t.Error("without limits nothing is refused")
 		}
 		one.leave()
 	}))
+}
+
+// Whoever has given back all that they took is forgotten, and nobody else.
+func TestTenantsAreForgotten(t *testing.T) {
+	limits := config.Default().Limits
+	limits.Tenants = map[string]config.TenantLimits{"*": {ConcurrentRequests: 1, SearchesPerSecond: 1, IngestBytesPerSecond: limits.BodyBytes}}
+	all, clock := newTenants(limits), time.Unix(1_800_000_000, 0)
+	all.now = func() time.Time { return clock }
+	come := func(name string) *tenant {
+		one, err := all.enter(name)
+		require.NoError(t, err)
+		return one
+	}
+	come("busy")
+	searched, wrote := come("searched"), come("wrote")
+	for range 20 * fewTenants {
+		come(rand.Text()).leave()
+		require.LessOrEqual(t, len(all.known), fewTenants)
+	}
+	require.NoError(t, searched.search())
+	require.NoError(t, wrote.write(1))
+	searched.leave()
+	wrote.leave()
+	for range 3 * fewTenants {
+		come(rand.Text()).leave()
+	}
+	require.Subset(t, slices.Collect(maps.Keys(all.known)), []string{"busy", "searched", "wrote"})
+	clock = clock.Add(time.Second)
+	for range 3 * fewTenants {
+		come(rand.Text()).leave()
+	}
+	require.Contains(t, all.known, "busy")
+	require.NotContains(t, all.known, "searched")
+	require.NotContains(t, all.known, "wrote")
+}
+
+// All that is stored counts: rows of access and judged queries as documents do.
+func TestTenantBytesOfAllWrites(t *testing.T) {
+	const burst = 64 << 10
+	large := strings.Repeat(" ", 40<<10)
+	writes := map[string]func(*daemon) answer{
+		"patch": func(d *daemon) answer {
+			return d.send("PATCH", "/v1/collections/c/documents/k/access", `{"readers":[`+large+`]}`, "Authorization", bearer("writer"))
+		},
+		"queries": func(d *daemon) answer {
+			return d.send("PUT", "/v1/collections/c/queries", `{"queries":[`+large+`]}`, "Authorization", bearer("root"))
+		},
+	}
+	for name, write := range writes {
+		d, _ := limited(t, config.TenantLimits{IngestBytesPerSecond: 1 << 10})
+		require.NotEqual(t, 429, write(d).status, name)
+		require.Contains(t, requireProblem(t, 429, write(d)), "more bytes a second", name)
+	}
+	d, clock := limited(t, config.TenantLimits{IngestBytesPerSecond: 1 << 10})
+	body := strings.Repeat(`{"key":"k","readers":[`+large+"]}\n", 2)
+	a := d.send("POST", "/v1/collections/c/access/import", body, "Authorization", bearer("root"), "Content-Type", ndjson)
+	require.Equal(t, 200, a.status)
+	require.InDelta(t, float64(len(body)-burst)/(1<<10), time.Duration(clock.Load()).Seconds(), 0.1)
 }

@@ -25,6 +25,7 @@ const maxSpans = 256
 type Recorder struct {
 	mu    sync.Mutex
 	spans []Span
+	first [12]Span // of spans: as many as a search has
 }
 
 type key struct{}
@@ -61,7 +62,7 @@ func (r *Recorder) AddSpan(s Span) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.spans == nil {
-		r.spans = make([]Span, 0, 16) // more than a search has
+		r.spans = r.first[:0]
 	}
 	if len(r.spans) < maxSpans {
 		r.spans = append(r.spans, s)

@@ -6,13 +6,13 @@ FILEs are float32 vectors of unit length, row after row. An index is built once 
 it took. Prints one JSON line {"peers": {NAME: {"settings": [...], "filters": BOOL, "build_cpu_s": S, "bytes": N}},
 "versions": {...}}, then answers requests, a JSON line each:
 
-    {"peer": NAME, "setting": S, "filters": [FILE, ...], "queries": N, "k": K, "each": BOOL}
+    {"peer": NAME, "setting": S, "filters": [FILE, ...], "queries": N, "passes": P, "k": K, "each": BOOL}
 
 A setting is the length of a graph's candidate list or the number of lists to visit. FILEs hold the rows allowed,
 uint32, ascending; the i-th of the first N queries is asked under the i-th of the F filters, modulo F. No filter: all
-rows. The answer is {"seconds": S, "cpu_seconds": S, "hits": [[row, ...], ...]}. All queries of a filter are one call,
-which spares Python's own time, after one query to warm up. If "each" is set they are then asked again one by one:
-"times" and "cpu_times" are the seconds of each. An empty line ends it.
+rows. The answer is {"seconds": S, "cpu_seconds": S, "hits": [[row, ...], ...]}, times of one pass of P. All queries of a
+filter are one call, which spares Python's own time, after one query to warm up. If "each" is set they are then asked
+again one by one: "times" and "cpu_times" are the seconds of each. An empty line ends it.
 
 Selections are made ready beforehand and not timed: faiss has a bitmap, or for its plain float32 index an array of
 rows, of which it looks at no others; hnswlib's filter is a Python function, far slower than its own mark of deletion,
@@ -179,14 +179,15 @@ def prepare(peer, name, vectors, cache):
     return took
 
 
-def ask(peer, queries, k, turn, places, each):
+def ask(peer, queries, k, turn, places, passes, each):
     """Adds to a turn what the queries at some places found, and took."""
     some = np.ascontiguousarray(queries[places])
     peer.search(some[:1], k)
     cpu, start = time.process_time(), time.perf_counter()
-    found = peer.search(some, k)
-    turn["seconds"] += time.perf_counter() - start
-    turn["cpu_seconds"] += time.process_time() - cpu
+    for _ in range(passes):
+        found = peer.search(some, k)
+    turn["seconds"] += (time.perf_counter() - start) / passes
+    turn["cpu_seconds"] += (time.process_time() - cpu) / passes
     for at, rows in zip(places, found.tolist()):
         turn["hits"][at] = [row for row in rows if row >= 0]
     for at in places if each else []:
@@ -203,7 +204,7 @@ def answer(peer, queries, request):
     for i, path in enumerate(filters):
         peer.select(None if path is None else np.fromfile(path, np.uint32))
         peer.set(request["setting"])
-        ask(peer, queries, request["k"], turn, range(i, n, len(filters)), request["each"])
+        ask(peer, queries, request["k"], turn, range(i, n, len(filters)), request["passes"], request["each"])
     return turn
 
 

@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"sluice/needs"
 )
 
 // The checks alone make a model that answers everything refuse what it must, and
@@ -12,7 +14,7 @@ import (
 // nothing that documents planted is said.
 func TestAnswersOfAModelThatAnswersEverything(t *testing.T) {
 	t.Parallel()
-	needModel(t)
+	needs.Model(t)
 	file := filepath.Join(t.TempDir(), "figures.json")
 	r := sluice(t, "eval", "answers", groundedAccess, "--split", "test", "--json", file)
 	require.Zero(t, r.code, "%s", r)
@@ -22,7 +24,8 @@ func TestAnswersOfAModelThatAnswersEverything(t *testing.T) {
 	require.GreaterOrEqual(t, f["refused"], 20.0)
 	require.GreaterOrEqual(t, f["answered"], 60.0)
 	require.Greater(t, f["share.accurate"], .5, "it quotes, though not always what was asked for")
-	require.Equal(t, f["share.answered"], f["context.4000.share.answered"], "the whole corpus is longer than any context")
+	require.Contains(t, f, "context.2000.share.accurate", "the most frequent length")
+	require.Contains(t, f, "context.0.share.refused", "what no passage mentions is asked of no model")
 	for _, none := range []string{"leaks", "scope_failures", "degraded", "unfounded", "citations_to_nothing", "planted_said"} {
 		require.Contains(t, f, none)
 		require.Zero(t, f[none], none)

@@ -33,6 +33,7 @@ func (s *served) peakMemory() int {
 // A line of fifty megabytes ends at its deadline if it has to be embedded, and
 // meanwhile others are served. Memory stays within a few dozen times the body.
 func TestOneLineOfFiftyMegabytes(t *testing.T) {
+	t.Parallel()
 	if testing.Short() {
 		t.Skip("SKIPPED: fifty megabytes are for the long run")
 	}

@@ -1,18 +1,27 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"flag"
+	"io"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
 	"sluice/client"
+	"sluice/eval/scripted"
+	"sluice/needs"
 	"sluice/server/console/browsertest"
+	"sluice/statistics"
 )
 
 var pictures = flag.String("pictures", "", "folder to write the pictures of docs/console.md to")
@@ -29,7 +38,7 @@ type visitor struct {
 // each of the tests below.
 func TestConsole(t *testing.T) {
 	t.Parallel()
-	needModel(t)
+	needs.Model(t)
 	data := filepath.Join(t.TempDir(), "data")
 	p := launch(t, "demo", "--corpus", groundedAccess, "--data", data, "--listen", "127.0.0.1:0")
 	url := p.await(&p.out, `Serving on (\S+); Ctrl-C stops`)
@@ -117,7 +126,13 @@ func (v *visitor) sound(what string) {
 		require.Empty(v.t, v.Axe(), "%s, %d wide", what, width)
 		require.True(v.t, browsertest.Evaluate[bool](v.Tab, `document.documentElement.scrollWidth <= innerWidth`), "%s is wider than %d", what, width)
 	}
-	require.Empty(v.t, v.Faults(), what)
+	require.Empty(v.t, v.faults(), what)
+}
+
+// faults are the page's. It asks every daemon whether it is a demo, and the browser
+// logs a no as one.
+func (v *visitor) faults() []string {
+	return slices.DeleteFunc(v.Faults(), func(fault string) bool { return strings.HasSuffix(fault, "(Not Found) "+v.url+"/v1/demo") })
 }
 
 func (v *visitor) picture(name string) {
@@ -182,6 +197,41 @@ func (v *visitor) paints(reloads int) []float64 {
 	return all
 }
 
+// BenchmarkFirstPaint compares the console with a trivial page of the same daemon,
+// each the first page of a browser that has just started, in turns.
+func BenchmarkFirstPaint(b *testing.B) {
+	h := newHome(b, onePerson)
+	d := h.serve()
+	defer d.stop()
+	pages, paints := []string{"/console", "/healthz"}, map[string][]float64{}
+	for round := 0; b.Loop(); round++ {
+		for i := range pages {
+			page := pages[(i+round)%2] // either goes first as often
+			paints[page] = append(paints[page], firstPaint(b, d.url+page))
+		}
+	}
+	var differences []float64
+	for i, paint := range paints["/console"] {
+		differences = append(differences, paint-paints["/healthz"][i])
+	}
+	paints["difference"] = differences
+	for name, all := range paints {
+		b.ReportMetric(statistics.Quantile(.5, all), strings.TrimPrefix(name, "/")+"-ms")
+		b.Logf("%s, ms: %.0f", name, all)
+	}
+}
+
+// firstPaint is when the first page of a new browser first painted, in
+// milliseconds from the beginning of its navigation.
+func firstPaint(b *testing.B, address string) float64 {
+	tab := browsertest.Open(b)
+	defer tab.Close()
+	tab.Visit(address)
+	const paint = `performance.getEntriesByName("first-contentful-paint")[0]`
+	tab.Await(paint + ` !== undefined`)
+	return browsertest.Evaluate[float64](tab, paint+`.startTime`)
+}
+
 // Everything can be done from the keyboard.
 func consoleNeedsNoMouse(t *testing.T, v *visitor) {
 	v.be("bob-support")
@@ -234,9 +284,9 @@ func consoleImpersonates(t *testing.T, v *visitor) {
 	v.shows("alice-engineer may not read")
 }
 
-// scripted has the page get a made-up answer from what it finds, or none while
+// scriptedAnswer has the page get a made-up answer from what it finds, or none while
 // noModel is true. The middle citation is of no passage.
-const scripted = `(() => {
+const scriptedAnswer = `(() => {
 	const real = window.fetch;
 	window.fetch = async (target, options) => {
 		if (!target.endsWith("/answer")) return real(target, options);
@@ -255,7 +305,7 @@ const scripted = `(() => {
 func consoleAnswers(t *testing.T, v *visitor) {
 	v.be("bob-support")
 	v.open("#/search")
-	browsertest.Evaluate[bool](v.Tab, scripted)
+	browsertest.Evaluate[bool](v.Tab, scriptedAnswer)
 	v.enter("Question", demoQuestion)
 	v.press("Answer")
 	v.shows("the passages below are the evidence, alone")
@@ -270,6 +320,91 @@ func consoleAnswers(t *testing.T, v *visitor) {
 	v.press("S1")
 	v.Await(`document.querySelector("mark")?.textContent.includes("2,100 EUR") === true`)
 	require.Empty(t, v.Faults())
+}
+
+// remembering is a chat model that keeps what it was asked.
+type remembering struct {
+	scripted.Model
+	mu    sync.Mutex
+	asked []string
+}
+
+func (m *remembering) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	body, err := io.ReadAll(r.Body)
+	if err != nil {
+		w.WriteHeader(http.StatusBadRequest)
+		return
+	}
+	m.mu.Lock()
+	m.asked = append(m.asked, string(body))
+	m.mu.Unlock()
+	r.Body = io.NopCloser(bytes.NewReader(body))
+	m.Model.ServeHTTP(w, r)
+}
+
+// conversations are the requests that came with one.
+func (m *remembering) conversations() (all []string) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, asked := range m.asked {
+		if strings.Contains(asked, `\"conversation\"`) {
+			all = append(all, asked)
+		}
+	}
+	return all
+}
+
+// A question follows from an answer, through a daemon with a chat model: both its
+// wordings show, the history goes with it, and is gone when it is to be.
+func TestConsoleConversation(t *testing.T) {
+	model := &remembering{}
+	api := httptest.NewServer(model)
+	defer api.Close()
+	h := newHome(t, map[string]person{"ann": {tenant: "acme", roles: []string{"admin"}}, "bob": {tenant: "acme", roles: []string{"read"}}},
+		settings{"answer": settings{"base_url": api.URL, "model": "scripted"}})
+	d := h.serve()
+	defer d.stop()
+	goldPlan(t, d.as("ann"))
+
+	v := &visitor{Tab: browsertest.Open(t), t: t, url: d.url}
+	v.Show(1100, 800, false)
+	v.Visit(v.url + "/console")
+	enterAs := func(name string) {
+		v.enter("Token or API key", h.keys[name])
+		v.press("Enter")
+		v.Await(`document.querySelector("#who").innerText.startsWith(` + quoted(name) + `)`)
+		v.loaded()
+	}
+	enterAs("ann")
+	v.enter("Question", "What does the Gold plan cost per month?")
+	v.press("Answer")
+	v.shows("The Gold plan costs 2,100 EUR per month. S1")
+	require.Empty(t, model.conversations(), "the first question has no history")
+	v.enter("Follow-up question", "Can the Gold plan be cancelled?")
+	v.press("Ask")
+	v.shows("Understood as: What does the Gold plan cost per month? Can the Gold plan be cancelled?")
+	v.Await(`[...document.querySelectorAll(".answer h3")].map((e) => e.innerText).includes("Can the Gold plan be cancelled?")`)
+	v.Await(`document.querySelectorAll(".answer .cite").length >= 2`)
+	require.Len(t, model.conversations(), 1)
+	require.Contains(t, model.conversations()[0], "What does the Gold plan cost per month?")
+	require.Contains(t, model.conversations()[0], "The Gold plan costs 2,100 EUR per month.", "what was answered goes with it")
+	v.sound("conversation")
+	v.picture("answer")
+
+	v.press("S1")
+	v.Await(`document.querySelector("mark")?.textContent.includes("2,100 EUR") === true`)
+	v.press("Back to the search")
+	v.shows("Understood as: ")
+	v.press("Forget the conversation")
+	v.Await(`document.querySelector(".answer") === null && document.activeElement.type === "search"`)
+	v.press("Answer")
+	v.shows("The Gold plan costs 2,100 EUR per month. S1")
+	require.Len(t, model.conversations(), 1, "what is forgotten is sent no more")
+
+	v.press("Change")
+	enterAs("bob")
+	require.NotContains(t, browsertest.Evaluate[string](v.Tab, `document.body.innerText`), "2,100 EUR", "what was said to another is gone")
+	require.Empty(t, v.faults())
 }
 
 // Policies are tried before they are in force.

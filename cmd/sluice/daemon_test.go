@@ -14,6 +14,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"sluice/client"
+	"sluice/needs"
 	"sluice/server/identity"
 )
 
@@ -43,7 +44,7 @@ const tinyModel = "../../model/testdata/bert_e2e_wordpiece_cased"
 // pretrained has daemons serve a model that has learnt, for what depends on it.
 func pretrained(t testing.TB) settings {
 	t.Helper()
-	needModel(t)
+	needs.Model(t)
 	return settings{"model": modelName}
 }
 

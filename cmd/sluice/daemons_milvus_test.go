@@ -7,7 +7,6 @@ import (
 
 	"sluice/client"
 	"sluice/index/milvus"
-	"sluice/index/milvus/milvustest"
 	"sluice/index/text"
 	"sluice/store/postgres"
 )
@@ -16,8 +15,7 @@ import (
 // revocation through one holds on all, a killed one takes nothing with it, one
 // that starts with an empty directory, or after it was away, finds what the others
 // find, and what a reindex leaves behind goes once and for all.
-func TestDaemonsOnMilvus(t *testing.T) {
-	address := milvustest.Serve(t)
+func daemonsOnMilvus(t *testing.T, address string) {
 	f := newDeafFleet(t, settings{"milvus": []string{address}})
 	f.search = client.SearchRequest{Query: tides.Query, K: tides.K, Strategy: "hybrid"}
 	f.fill()
@@ -27,11 +25,7 @@ func TestDaemonsOnMilvus(t *testing.T) {
 	cluster, err := milvus.Connect(t.Context(), address)
 	require.NoError(t, err)
 	defer cluster.Close() //nolint:errcheck // it was only asked
-	collections := func() []string {
-		names, err := cluster.Collections(t.Context(), milvusPrefix)
-		require.NoError(t, err)
-		return names
-	}
+	collections := func() []string { return onMilvus(t, address) }
 	require.Len(t, collections(), 1, "all daemons have the same")
 
 	dense := client.SearchRequest{Query: tides.Query, K: 100, Strategy: "dense"}

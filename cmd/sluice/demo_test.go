@@ -8,12 +8,14 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"sluice/needs"
 )
 
 // tourOf runs the demo until it has shown everything, and interrupts it.
 func tourOf(t *testing.T, data string) string {
 	t.Helper()
-	needModel(t)
+	needs.Model(t)
 	p := launch(t, "demo", "--corpus", groundedAccess, "--data", data, "--listen", "127.0.0.1:0")
 	url := p.await(&p.out, `Serving on (\S+); Ctrl-C stops`)
 	p.await(&p.out, `search 'a question' --collection mine --as you --server `+regexp.QuoteMeta(url)+`\n`)

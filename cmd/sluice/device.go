@@ -11,6 +11,7 @@ import (
 	"sluice/gpu/cuda"
 	"sluice/gpu/graph"
 	"sluice/index/local"
+	"sluice/retrieve"
 )
 
 // openScheduler starts the models on the device of the configuration. Where that
@@ -43,6 +44,14 @@ func (d *daemon) hold() func(vectors []float32, dims int) local.Held {
 		return nil
 	}
 	return func(vectors []float32, dims int) local.Held { return d.searcher.Hold(vectors, dims) }
+}
+
+// matcher has GPUs score large pools of passages; nil where there are none.
+func (d *daemon) matcher() retrieve.Matcher {
+	if d.searcher == nil {
+		return nil
+	}
+	return d.searcher.MaxSim
 }
 
 // gpus are the devices of a list, all that can be used where it is empty, and

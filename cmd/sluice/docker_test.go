@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.yaml.in/yaml/v3"
 
+	"sluice/needs"
 	"sluice/server/config"
 )
 
@@ -72,7 +73,7 @@ func TestDockerConfigurationLoads(t *testing.T) {
 func TestSystemdUnit(t *testing.T) {
 	analyze, err := exec.LookPath("systemd-analyze")
 	if err != nil {
-		unavailable(t, "systemd-analyze", err)
+		needs.Missing(t, "systemd-analyze", err)
 	}
 	text := strings.ReplaceAll(readText(t, filepath.Join("..", "..", "release", "sluice.service")), "/usr/bin/sluice", "/bin/true")
 	dir := lay(t, t.TempDir(), map[string]string{"sluice.service": text})

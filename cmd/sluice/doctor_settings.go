@@ -27,13 +27,17 @@ const (
 
 // configuration reads the settings, and reports whether there are any.
 func (e *examination) configuration(c doctorCommand) bool {
+	looked := "every key is known, every value allowed"
+	if c.Config == "" {
+		looked = "no --config: these are the demo's settings, and the environment's; sluice doctor --config FILE looks at yours"
+	}
 	settings, err := config.Load(c.Config, nil, c.Demo || c.Config == "")
 	if err != nil {
 		for line := range strings.Lines(err.Error()) {
 			e.fault("configuration", "sluice serve --help shows every key", "%s", strings.TrimSpace(line))
 		}
 	} else {
-		e.ok("configuration", "every key is known, every value allowed")
+		e.ok("configuration", "%s", looked)
 	}
 	e.settings = settings
 	return settings.Data != ""

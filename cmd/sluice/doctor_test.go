@@ -11,6 +11,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"sluice/needs"
 	"sluice/server/tlstest"
 	"sluice/store/postgres/postgrestest"
 )
@@ -115,14 +116,12 @@ func readable(t *testing.T) string {
 
 func TestDoctorOfDamage(t *testing.T) {
 	t.Parallel()
-	model, err := pulled()
-	require.NoError(t, err)
 	copied := filepath.Join(t.TempDir(), "copy")
-	require.NoError(t, os.CopyFS(copied, os.DirFS(model)))
+	require.NoError(t, os.CopyFS(copied, os.DirFS(needs.Model(t))))
 	h := newHome(t, onePerson, settings{"model": copied})
 	d := h.serve()
 	d.collection("ann", "docs")
-	_, err = d.as("ann").Write(t.Context(), "docs", note("a", "harbour"))
+	_, err := d.as("ann").Write(t.Context(), "docs", note("a", "harbour"))
 	require.NoError(t, err)
 	d.stop()
 

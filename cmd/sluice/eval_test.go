@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"sluice/bench/figures"
+	"sluice/needs"
 )
 
 func TestEvalValidate(t *testing.T) {
@@ -35,7 +36,7 @@ func TestEvalValidate(t *testing.T) {
 // A run is compared with itself and within itself, and its misses are traced.
 func TestEvalCompareAndFailures(t *testing.T) {
 	t.Parallel()
-	needModel(t)
+	needs.Model(t)
 	dir := t.TempDir()
 	run, file := filepath.Join(dir, "run"), filepath.Join(dir, "figures.json")
 	r := sluice(t, "eval", "run", groundedAccess, "--self", "--split", "dev", "--strategies", "sparse,hybrid-late,auto", "--out", run)
@@ -65,7 +66,7 @@ func TestEvalCompareAndFailures(t *testing.T) {
 
 func TestEvalSweep(t *testing.T) {
 	t.Parallel()
-	needModel(t)
+	needs.Model(t)
 	file := filepath.Join(t.TempDir(), "figures.json")
 	r := sluice(t, "eval", "sweep", groundedAccess, "--strategies", "sparse,dense", "--json", file)
 	require.Zero(t, r.code, "%s", r)

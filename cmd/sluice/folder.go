@@ -190,15 +190,15 @@ func (f *folder) read(key string) ([]byte, error) {
 	return root.ReadFile(filepath.FromSlash(key))
 }
 
-// reasons counts the skipped files by reason, in lexical order.
+// reasons counts the skipped files by reason, in lexical order, and names some.
 func (f *folder) reasons() []string {
-	counts := map[string]int{}
+	paths := map[string][]string{}
 	for _, s := range f.skipped {
-		counts[s.reason]++
+		paths[s.reason] = append(paths[s.reason], s.path)
 	}
 	var lines []string
-	for reason, n := range counts {
-		lines = append(lines, fmt.Sprintf("%d skipped: %s", n, reason))
+	for reason, skipped := range paths {
+		lines = append(lines, fmt.Sprintf("%d skipped: %s: %s", len(skipped), reason, some(skipped)))
 	}
 	slices.Sort(lines)
 	return lines

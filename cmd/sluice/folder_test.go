@@ -46,8 +46,9 @@ func TestReadFolder(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, []string{"a.md", "bad\xff.txt", "blank.md", "latin.txt", "sub/b.html", "sub/deeper/C.TXT"}, f.files)
 	require.Equal(t, []string{
-		`1 skipped: empty`, `1 skipped: larger than 64 MiB`, `1 skipped: not Markdown, HTML, text, PDF, an office file or .docling.json ("")`, `1 skipped: not Markdown, HTML, text, PDF, an office file or .docling.json (".csv")`,
-		`2 skipped: hidden`, `3 skipped: not a regular file`,
+		`1 skipped: empty: empty.md`, `1 skipped: larger than 64 MiB: huge.md`, `1 skipped: not Markdown, HTML, text, PDF, an office file or .docling.json (""): none`,
+		`1 skipped: not Markdown, HTML, text, PDF, an office file or .docling.json (".csv"): picture.csv`,
+		`2 skipped: hidden: .git, .hidden.md`, `3 skipped: not a regular file: link.md, linked, pipe.md`,
 	}, f.reasons())
 	require.Empty(t, f.unreadable)
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"sluice/bench/figures"
+	"sluice/needs"
 )
 
 const groundedAccess = "../../eval/testdata/grounded-access"
@@ -28,7 +29,7 @@ func relabelled(t *testing.T, old, replacement string) string {
 
 func evalRun(t *testing.T, dataset, strategies, json string) result {
 	t.Helper()
-	needModel(t)
+	needs.Model(t)
 	return sluice(t, "eval", "run", dataset, "--self", "--split", "test", "--strategies", strategies, "--json", json)
 }
 
@@ -54,7 +55,7 @@ func TestEvaluationPassesAndReachesItsFigures(t *testing.T) {
 // Nobody can tell by any answer that a document exists that they may not see.
 func TestProbesTellNothing(t *testing.T) {
 	t.Parallel()
-	needModel(t)
+	needs.Model(t)
 	file := filepath.Join(t.TempDir(), "figures.json")
 	r := sluice(t, "eval", "run", groundedAccess, "--self", "--split", "dev", "--strategies", "sparse,hybrid-late", "--probes", "--json", file)
 	require.Zero(t, r.code, "%s", r)

@@ -17,7 +17,7 @@ import (
 
 type ingestCommand struct {
 	remote
-	Folder     string            `arg:"" help:"Folder (or one file) with .md, .html, .txt, .pdf, .docx, .pptx, .xlsx and .docling.json files; or an .ndjson or .jsonl file of documents as the API takes them, one a line, with their vectors if the collection wants them."`
+	Folder     string            `arg:"" help:"Folder (or one file) with .md, .html, .txt, .pdf, .docx, .pptx, .xlsx and .docling.json files; or an .ndjson or .jsonl file of documents as the API takes them and 'sluice dump' writes them, one a line, with their vectors if the collection wants them."`
 	Collection string            `required:"" short:"c" help:"Collection to write to; it is created if it does not exist and you may."`
 	Reader     []string          `help:"Who may read these documents: user:NAME, group:NAME or public. Without it a document that is there keeps its readers; a new one is left to the policies, and without policies the whole tenant reads it."`
 	Attribute  map[string]string `help:"Attribute of these documents that policies see, as NAME=TEXT. Without any a document that is there keeps its attributes."`
@@ -132,13 +132,16 @@ type outcome struct {
 	count  map[string]int
 	chunks int
 	cut    int
+	long   []string // the documents of those that are cut
 	failed []client.WriteResult
 }
 
 func (o *outcome) add(r client.WriteResult) {
 	o.count[r.Status]++
 	o.chunks += r.Chunks
-	o.cut += r.Truncated
+	if o.cut += r.Truncated; r.Truncated > 0 {
+		o.long = append(o.long, r.Key)
+	}
 	if r.Error != nil {
 		o.failed = append(o.failed, r)
 	}
@@ -159,17 +162,28 @@ func (o *outcome) String() string {
 func (o *outcome) print(files *folder, took time.Duration) {
 	fmt.Printf("%s; %d chunks in %s\n", o, o.chunks, took.Round(time.Millisecond))
 	if o.cut > 0 {
-		fmt.Printf("%d chunks are longer than the model reads; their ends are found by words only\n", o.cut)
+		fmt.Printf("%d chunks are longer than the model reads; their ends are found by words only: %s\n", o.cut, some(o.long))
 	}
 	for _, line := range files.reasons() {
 		fmt.Println(line)
 	}
-	for _, s := range files.skipped {
-		fmt.Printf("  skipped %s: %s\n", s.path, s.reason)
-	}
 	for _, r := range o.failed {
-		fmt.Fprintf(os.Stderr, "  failed %s: %s\n", r.Key, r.Error)
+		fmt.Fprintf(os.Stderr, "  failed %s: %s\n", r.Key, wrong(r.Error))
 	}
+}
+
+// wrong is what is wrong with a document, without what the protocol calls it.
+func wrong(p *client.Problem) string {
+	return cmp.Or(strings.TrimPrefix(p.Detail, "invalid: "), p.Title)
+}
+
+// some names a few of many.
+func some(names []string) string {
+	const few = 10
+	if len(names) <= few {
+		return strings.Join(names, ", ")
+	}
+	return fmt.Sprintf("%s and %d more", strings.Join(names[:few], ", "), len(names)-few)
 }
 
 func (o *outcome) err() error {

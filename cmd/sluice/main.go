@@ -30,6 +30,7 @@ type cli struct {
 	Key      keyCommand      `cmd:"" help:"Make an API key and the hash to put into the configuration."`
 	Model    modelCommand    `cmd:"" help:"Fetch models."`
 	Doctor   doctorCommand   `cmd:"" help:"Say in plain words what is wrong with this machine, the configuration, the models and the data."`
+	About    versionCommand  `cmd:"" name:"version" help:"Say which build this is, of which Go, and with which kernels it runs models here."`
 	Devices  devicesCommand  `cmd:"" help:"List what can run models here, with kernels, memory and driver."`
 	Eval     evalCommand     `cmd:"" help:"Measure relevance, and prove that nobody sees what they may not."`
 	Bench    benchCommand    `cmd:"" help:"Measure throughput and latency."`
@@ -65,7 +66,7 @@ func run(ctx context.Context, args []string) int {
 func newParser(ctx context.Context) *kong.Kong {
 	flags := newSettingFlags()
 	c := cli{Serve: serveCommand{Settings: kong.Plugins{flags.values.Interface()}}}
-	parser, err := kong.New(&c, kong.Name("sluice"), kong.ShortUsageOnError(), kong.Vars{"version": "sluice " + commit},
+	parser, err := kong.New(&c, kong.Name("sluice"), kong.ShortUsageOnError(), kong.Help(choosing(kong.DefaultHelpPrinter)), kong.ShortHelp(choosing(kong.DefaultShortHelpPrinter)), kong.Vars{"version": "sluice " + commit},
 		kong.Description("Authorized, low-latency retrieval over your documents."),
 		kong.BindTo(ctx, (*context.Context)(nil)), kong.Bind(flags))
 	if err != nil {

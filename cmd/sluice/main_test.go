@@ -2,7 +2,6 @@ package main
 
 import (
 	"bytes"
-	"context"
 	"os"
 	"os/exec"
 	"regexp"
@@ -13,7 +12,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"sluice/model/hub"
+	"sluice/needs"
 	"sluice/store/postgres/postgrestest"
 )
 
@@ -29,32 +28,9 @@ func TestMain(m *testing.M) {
 }
 
 const (
-	modelName = "all-minilm-l6-v2"
+	modelName = needs.ModelName
 	patience  = 2 * time.Minute // for what takes a second on a machine that is not busy
 )
-
-// pulled fetches the model once for all tests.
-var pulled = sync.OnceValues(func() (string, error) {
-	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Minute)
-	defer cancel()
-	return hub.Pull(ctx, modelName, hub.Options{})
-})
-
-// needModel skips a test that lacks the model, or fails it where nothing may be lacking.
-func needModel(t testing.TB) {
-	t.Helper()
-	if _, err := pulled(); err != nil {
-		unavailable(t, "the model "+modelName, err)
-	}
-}
-
-func unavailable(t testing.TB, what string, err error) {
-	t.Helper()
-	if os.Getenv("SLUICE_REQUIRE_ALL") == "1" {
-		t.Fatalf("%s: %v", what, err)
-	}
-	t.Skipf("SKIPPED, lacks %s: %v", what, err)
-}
 
 // process is the program under way.
 type process struct {
@@ -67,10 +43,16 @@ type process struct {
 // launch starts the program. It is killed when the test ends, if it still runs.
 func launch(t testing.TB, args ...string) *process {
 	t.Helper()
+	return launchWith(t, nil, args...)
+}
+
+// launchWith adds to the environment.
+func launchWith(t testing.TB, environment []string, args ...string) *process {
+	t.Helper()
 	self, err := os.Executable()
 	require.NoError(t, err)
 	p := &process{t: t, command: exec.Command(self, args...), ended: make(chan struct{})}
-	p.command.Env = append(os.Environ(), beSluice+"=1")
+	p.command.Env = append(append(os.Environ(), beSluice+"=1"), environment...)
 	p.command.Stdout, p.command.Stderr = &p.out, &p.err
 	require.NoError(t, p.command.Start())
 	go func() {
@@ -113,7 +95,12 @@ type result struct {
 // sluice runs the program to its end.
 func sluice(t testing.TB, args ...string) result {
 	t.Helper()
-	p := launch(t, args...)
+	return launch(t, args...).result()
+}
+
+// result waits for the end.
+func (p *process) result() result {
+	p.t.Helper()
 	code := p.wait()
 	return result{code, p.out.text(), p.err.text()}
 }

@@ -75,7 +75,7 @@ func valueOf(word string) string {
 	if value, known := named[word]; known {
 		return value
 	}
-	if strings.HasPrefix(word, "../") || strings.HasPrefix(word, "CHECKOUT/") { // data that may not be here
+	if strings.HasPrefix(word, "$SLUICE_DATA") || strings.HasPrefix(word, "CHECKOUT/") { // data that may not be here
 		return "."
 	}
 	return word

@@ -91,6 +91,7 @@ func (d *daemon) milvusOptions(c store.Collection) (milvus.Options, error) {
 		Partial: d.config.MilvusDown == "degrade", Log: d.log, Owner: milvusOwner(d.database, c.ID),
 	}
 	if d.database != "" {
+		o.Epoch = d.store.Epoch
 		o.Shared = d.config.StoreStaleness + d.config.Limits.RequestTimeout + clocksPart
 	}
 	return o, nil

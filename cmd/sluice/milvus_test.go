@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -15,14 +16,24 @@ import (
 	"sluice/index/text"
 )
 
-// TestMilvus serves from a real Milvus server what a daemon with an embedded index
-// serves: through writes, revocations, deletions and a restart. Then the check
-// finds nothing, and nothing but what is another's.
+// TestMilvus has one real server, which each of the tests below leaves as it found it.
 func TestMilvus(t *testing.T) {
 	t.Parallel()
 	address := milvustest.Serve(t)
+	for name, test := range map[string]func(*testing.T, string){"alone": oneDaemonOnMilvus, "fleet": daemonsOnMilvus} {
+		t.Run(name, func(t *testing.T) {
+			before := onMilvus(t, address)
+			t.Cleanup(func() { removeFromMilvus(t, address, before) })
+			test(t, address)
+		})
+	}
+}
+
+// A daemon serves from Milvus what one with an embedded index serves: through
+// writes, revocations, deletions and a restart. Then the check finds nothing, and
+// nothing but what is another's.
+func oneDaemonOnMilvus(t *testing.T, address string) {
 	h := newHome(t, accessPeople, settings{"milvus": []string{address}})
-	t.Cleanup(func() { removeIndexes(t, address, filepath.Join(h.data(), "milvus")) })
 	embedded := newHome(t, accessPeople).serve()
 	d := h.serve()
 	both := func(do func(*served)) {
@@ -77,17 +88,27 @@ func TestMilvus(t *testing.T) {
 	require.Contains(t, r.out, "is of no collection here")
 }
 
-// removeIndexes leaves nothing on a server of the indexes in a directory.
-func removeIndexes(t *testing.T, address, dir string) {
-	ctx := context.Background() // the test's has ended
+// onMilvus are the names of the collections that are ours, or were.
+func onMilvus(t *testing.T, address string) []string {
+	t.Helper()
+	cluster, err := milvus.Connect(context.Background(), address) // the test's own context may have ended
+	require.NoError(t, err)
+	names, err := cluster.Collections(context.Background(), milvusPrefix)
+	require.NoError(t, errors.Join(err, cluster.Close()))
+	return names
+}
+
+// removeFromMilvus removes those that were not there before.
+func removeFromMilvus(t *testing.T, address string, before []string) {
+	ctx := context.Background()
 	cluster, err := milvus.Connect(ctx, address)
 	require.NoError(t, err)
-	indexes, err := filepath.Glob(filepath.Join(dir, "*"))
-	require.NoError(t, err)
-	for _, one := range indexes {
-		require.NoError(t, milvus.Remove(ctx, []*milvus.Cluster{cluster}, milvus.Options{Name: filepath.Base(one), Dir: one}))
+	for _, name := range onMilvus(t, address) {
+		if !slices.Contains(before, name) {
+			err = errors.Join(err, milvus.Remove(ctx, []*milvus.Cluster{cluster}, milvus.Options{Name: name, Dir: filepath.Join(t.TempDir(), name)}))
+		}
 	}
-	require.NoError(t, cluster.Close())
+	require.NoError(t, errors.Join(err, cluster.Close()))
 }
 
 // leftOver makes an index of no generation.

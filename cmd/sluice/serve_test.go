@@ -15,6 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"sluice/client"
+	"sluice/needs"
 	"sluice/server/config"
 )
 
@@ -75,10 +76,8 @@ func TestModelsThatAreNone(t *testing.T) {
 	empty := t.TempDir()
 	require.Contains(t, h.refused("--model", empty).err, filepath.Join(empty, "config.json"))
 
-	model, err := pulled()
-	require.NoError(t, err)
 	cut := filepath.Join(t.TempDir(), "cut")
-	require.NoError(t, os.CopyFS(cut, os.DirFS(model)))
+	require.NoError(t, os.CopyFS(cut, os.DirFS(needs.Model(t))))
 	require.NoError(t, os.Truncate(filepath.Join(cut, "model.safetensors"), 1<<20))
 	require.Contains(t, h.refused("--model", cut).err, "model.safetensors")
 }

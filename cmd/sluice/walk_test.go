@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"sluice/client"
+	"sluice/needs"
 )
 
 // commands are the lines of the first block after a heading of docs/operations.md.
@@ -45,7 +46,7 @@ func (h *home) shell(line string) string {
 func TestBackupAndRestoreAsDocumented(t *testing.T) {
 	t.Parallel()
 	if _, err := exec.LookPath("jq"); err != nil {
-		unavailable(t, "jq", err)
+		needs.Missing(t, "jq", err)
 	}
 	h := newHome(t, onePerson)
 	data := func(line string) string { return strings.ReplaceAll(line, "DATA", "data") }

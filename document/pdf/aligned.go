@@ -108,3 +108,30 @@ func tableOf(rows [][]item) *table {
 	t.header = headerOf(t.rows, t.bold)
 	return t
 }
+
+// beginsRow says whether a line of cells is a row by itself: it has a first
+// cell, or more than half of the others. Fewer go on with the row above.
+func beginsRow(row []item, columns []document.Box) bool {
+	filled := map[int]bool{}
+	for _, i := range row {
+		filled[columnOf(columns, i.box)] = true
+	}
+	return filled[0] || 2*len(filled) > len(columns)-1
+}
+
+func columnOf(columns []document.Box, b document.Box) int {
+	return slices.IndexFunc(columns, func(c document.Box) bool { return c.Left <= b.Left && b.Right <= c.Right })
+}
+
+// addRow adds a line of cells, as a row or to the last one.
+func (t *table) addRow(row []item, columns []document.Box, begins bool) {
+	if begins || len(t.rows) == 0 {
+		t.rows = append(t.rows, make([]string, len(columns)))
+	}
+	slices.SortStableFunc(row, func(a, b item) int { return compare(a.box.Left, b.box.Left) })
+	cells := t.rows[len(t.rows)-1]
+	for _, i := range row {
+		at := columnOf(columns, i.box)
+		cells[at] = joinLines([]string{cells[at], i.line.text})
+	}
+}

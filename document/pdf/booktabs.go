@@ -7,9 +7,10 @@ import (
 	"sluice/document"
 )
 
-// findLined makes tables of horizontal rules alone, one below the other with the
-// same ends: a header stands between the first two.
-func (p *page) findLined() {
+// findLined finds horizontal rules, one below the other with the same ends, that
+// make a table: a header stands between the first two.
+func (p *page) findLined() []region {
+	var regions []region
 	for _, rules := range stacks(p.rules) {
 		for len(rules) >= 2 {
 			n := p.tableRules(rules)
@@ -20,13 +21,13 @@ func (p *page) findLined() {
 				rules = rules[1:]
 				continue
 			}
-			if t, rest := p.lined(rules[:n]); t != nil {
-				p.runs = rest
-				p.tables = append(p.tables, t)
+			if r, ok := p.region(rules[:n]); ok {
+				regions = append(regions, r)
 			}
 			rules = rules[n:]
 		}
 	}
+	return regions
 }
 
 // stacks groups horizontal rules with the same ends, from the top, each height once.
@@ -75,8 +76,10 @@ func (p *page) openEnd(rules []document.Box) document.Box {
 	level := slices.DeleteFunc(slices.Clone(p.runs), func(r run) bool { return r.turned || middle(r.box) < rules[1].Bottom })
 	slices.SortFunc(level, func(a, b run) int { return compare(a.box.Top, b.box.Top) })
 	for _, r := range level {
-		inside := end.Left-touching < r.box.Left && r.box.Right < end.Right+touching
-		if !inside || r.box.Top-end.Bottom > 2*r.size {
+		if r.box.Left > end.Right {
+			continue
+		}
+		if crosses(r, end) || r.box.Left < end.Left-touching || r.box.Top-end.Bottom > 2*r.size {
 			break
 		}
 		end.Bottom = max(end.Bottom, r.box.Bottom)
@@ -101,87 +104,16 @@ func asRows(items []item) [][]item {
 	return rowsOf(items, func(i item) document.Box { return i.box })
 }
 
-// lined makes a table of what stands between rules, and returns the other runs.
-func (p *page) lined(rules []document.Box) (*table, []run) {
-	box := document.Box{Left: rules[0].Left - touching, Right: rules[0].Right + touching, Top: rules[0].Top, Bottom: rules[len(rules)-1].Bottom}
-	if p.crossed(box) {
-		return nil, nil
-	}
-	var rows [][]*cell
-	for i := 1; i < len(rules); i++ {
-		rows = append(rows, p.band(rules[i-1], rules[i], i == 1)...)
-	}
-	if len(rows) < 2 {
-		return nil, nil
-	}
-	columns := columnsOfRows(rows)
-	if len(columns) < 2 {
-		return nil, nil
-	}
-	t := &table{box: box, page: p.number, header: 1, bold: true, columns: columns}
-	for _, row := range rows {
-		t.addCells(row)
-	}
-	return t, slices.DeleteFunc(slices.Clone(p.runs), func(r run) bool { return !r.turned && holds(box, r.box) })
-}
-
-// band are the rows between two rules; a header is one row.
-func (p *page) band(above, below document.Box, header bool) [][]*cell {
-	box := document.Box{Left: above.Left - touching, Right: above.Right + touching, Top: above.Bottom, Bottom: below.Top}
-	var runs []run
-	for _, r := range p.runs {
-		if !r.turned && holds(box, r.box) {
-			runs = append(runs, r)
-		}
-	}
-	rows := drawnRows(runs)
-	if header && len(rows) > 1 {
-		return [][]*cell{slices.Concat(rows...)}
-	}
-	return rows
-}
-
-// addCells adds a row.
-func (t *table) addCells(row []*cell) {
-	texts := make([]string, len(t.columns))
-	for i, at := range placed(row, t.columns) {
-		texts[at] = joinLines([]string{texts[at], row[i].text()})
-	}
-	t.rows = append(t.rows, texts)
-}
-
-// crossed says whether text stands across the left or right end of a box: the
-// rules there only part what is above from what is below.
+// crossed says whether text stands across an end of a box: the rules there only
+// part what is above from what is below.
 func (p *page) crossed(box document.Box) bool {
 	return slices.ContainsFunc(p.runs, func(r run) bool {
-		return !r.turned && box.Top < middle(r.box) && middle(r.box) < box.Bottom &&
-			(r.box.Left < box.Left && box.Left < r.box.Right || r.box.Left < box.Right && box.Right < r.box.Right)
+		return !r.turned && box.Top < middle(r.box) && middle(r.box) < box.Bottom && crosses(r, box)
 	})
 }
 
-// beginsRow says whether a line of cells is a row by itself: it has a first
-// cell, or more than half of the others. Fewer go on with the row above.
-func beginsRow(row []item, columns []document.Box) bool {
-	filled := map[int]bool{}
-	for _, i := range row {
-		filled[columnOf(columns, i.box)] = true
-	}
-	return filled[0] || 2*len(filled) > len(columns)-1
-}
-
-func columnOf(columns []document.Box, b document.Box) int {
-	return slices.IndexFunc(columns, func(c document.Box) bool { return c.Left <= b.Left && b.Right <= c.Right })
-}
-
-// addRow adds a line of cells, as a row or to the last one.
-func (t *table) addRow(row []item, columns []document.Box, begins bool) {
-	if begins || len(t.rows) == 0 {
-		t.rows = append(t.rows, make([]string, len(columns)))
-	}
-	slices.SortStableFunc(row, func(a, b item) int { return compare(a.box.Left, b.box.Left) })
-	cells := t.rows[len(t.rows)-1]
-	for _, i := range row {
-		at := columnOf(columns, i.box)
-		cells[at] = joinLines([]string{cells[at], i.line.text})
-	}
+// crosses says whether a run stands across the left end of a box, or most of it
+// and the right end; the last columns of a table may stand out.
+func crosses(r run, box document.Box) bool {
+	return r.box.Left < box.Left-touching && box.Left < r.box.Right || r.box.Left < centre(box) && box.Right < r.box.Right
 }

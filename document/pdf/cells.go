@@ -4,6 +4,7 @@ import (
 	"math"
 	"slices"
 	"strings"
+	"unicode"
 
 	"sluice/document"
 )
@@ -33,26 +34,21 @@ func (c *cell) add(r run) {
 
 // takes says whether a run that is drawn next goes on with the cell: close behind
 // its last line, or as the next line with an end or the middle at the same place.
-func (c *cell) takes(r run, starts []float64) bool {
+func (c *cell) takes(r run, starts []column) bool {
 	size := max(c.size, r.size)
 	if sharedHeight(c.last, r.box) >= 0.5 {
 		gap := r.box.Left - c.last.Right
 		return gap > -0.3*size && gap < 0.6*size && !startsAt(starts, r.box.Left)
 	}
 	down := middle(r.box) - middle(c.last)
-	return 0 < down && down < 1.8*size && (abs(r.box.Left-c.box.Left) < sameEdge || abs(centre(r.box)-centre(c.box)) < sameEdge || abs(r.box.Right-c.box.Right) < sameEdge)
+	return 0 < down && down < 1.8*size && column{c.box.Left, c.box.Right}.far(column{r.box.Left, r.box.Right}) < sameEdge
 }
 
-const sameEdge = 2.0 // points between the ends of lines that are aligned
-
-func startsAt(starts []float64, x float64) bool {
-	return slices.ContainsFunc(starts, func(s float64) bool { return abs(s-x) < 1 })
-}
+const sameEdge = 3.0 // points between the ends of lines that are aligned, as far as marks hang out
 
 // drawnRows puts runs into rows of cells by the order in which they were drawn: a
 // row begins with a cell to the left of the last one and below all of its row.
-func drawnRows(runs []run) [][]*cell {
-	starts := columnStarts(runs)
+func drawnRows(runs []run, starts []column) [][]*cell {
 	var rows [][]*cell
 	var at *cell
 	bottom := math.Inf(-1)
@@ -72,51 +68,82 @@ func drawnRows(runs []run) [][]*cell {
 	return rows
 }
 
-// columnStarts are the left ends that several lines have.
-func columnStarts(runs []run) []float64 {
-	var lefts []float64
-	for _, r := range runs {
-		lefts = append(lefts, r.box.Left)
+const (
+	startLines   = 3   // that begin at the same place, where a column does
+	startWidths  = 2.0 // between the widths of two of them: no middle or right end is what they have in common
+	bearing      = 0.6 // between the left ends of letters that begin at the same place
+	leastBearing = 0.2 // of a letter that stands out to the left of the others; to the right 1.5 times
+)
+
+// columnStarts are the places where lines of cells begin, from the left, by the
+// left ends of their letters.
+func columnStarts(regions []region) []column {
+	var lines []document.Box
+	for _, r := range regions {
+		for _, c := range slices.Concat(r.rows(nil)...) {
+			lines = append(lines, c.lines()...)
+		}
 	}
-	slices.Sort(lefts)
-	var starts []float64
-	for from, i := 0, 1; i <= len(lefts); i++ {
-		if i < len(lefts) && lefts[i]-lefts[i-1] < 0.6 {
+	slices.SortFunc(lines, func(a, b document.Box) int { return compare(a.Left, b.Left) })
+	var starts []column
+	for from, i := 0, 1; i <= len(lines); i++ {
+		if i < len(lines) && lines[i].Left-lines[i-1].Left < bearing {
 			continue
 		}
-		if i-from >= leastStarts {
-			starts = append(starts, lefts[(from+i)/2])
+		if i-from >= startLines && widthsDiffer(lines[from:i]) {
+			starts = append(starts, column{lines[from].Left - leastBearing, lines[i-1].Left + 1.5*leastBearing})
 		}
 		from = i
 	}
 	return starts
 }
 
-const leastStarts = 3 // lines that begin at the same place, where a column does
+func widthsDiffer(lines []document.Box) bool {
+	return slices.ContainsFunc(lines, func(l document.Box) bool { return abs(width(l)-width(lines[0])) > startWidths })
+}
 
-// splitAt parts runs where a letter stands at the start of a column and follows
-// the one before it without a space.
-func splitAt(runs []run, starts []float64) []run {
+func startsAt(starts []column, x float64) bool {
+	i, found := slices.BinarySearchFunc(starts, x, func(s column, x float64) int { return compare(s.left, x) })
+	return found || i > 0 && x <= starts[i-1].right
+}
+
+// lines are where the lines of a cell stand.
+func (c *cell) lines() []document.Box {
+	lines := []document.Box{c.runs[0].box}
+	for _, r := range c.runs[1:] {
+		if last := len(lines) - 1; sharedHeight(lines[last], r.box) >= 0.5 {
+			lines[last] = union(lines[last], r.box)
+		} else {
+			lines = append(lines, r.box)
+		}
+	}
+	return lines
+}
+
+// splitAt parts runs where a letter stands at the start of a column: a run that
+// reaches there stands out of its own.
+func splitAt(runs []run, starts []column) []run {
 	var out []run
 	for _, r := range runs {
 		from := 0
-		for i := 1; i < len(r.chars); i++ {
-			c := r.chars[i]
-			if !c.isBlank() && startsAt(starts, c.box.Left) && !blankBefore(r.chars[:i]) {
+		for i, c := range r.chars {
+			if i > from && !c.isBlank() && !sameWord(r.chars[i-1], c) && startsAt(starts, c.box.Left) {
 				out = append(out, r.part(from, i))
 				from = i
 			}
 		}
-		if from == 0 {
-			out = append(out, r)
-		} else {
-			out = append(out, r.part(from, len(r.chars)))
+		if from > 0 {
+			r = r.part(from, len(r.chars))
 		}
+		out = append(out, r)
 	}
 	return out
 }
 
-func blankBefore(chars []char) bool { return chars[len(chars)-1].isBlank() }
+// sameWord says whether a character goes on with the word or number of the one before.
+func sameWord(before, c char) bool {
+	return unicode.IsLetter(before.rune) && unicode.IsLower(c.rune) || unicode.IsDigit(before.rune) && unicode.IsDigit(c.rune)
+}
 
 // part is a run of some of the characters of a run.
 func (r run) part(from, to int) run {
@@ -125,19 +152,17 @@ func (r run) part(from, to int) run {
 	return r
 }
 
-// columnsOfRows are the columns of rows: those of the rows that have the number
-// of cells which the header has, if some rows have it, else most rows.
+// columnsOfRows are the columns of rows: as many as the header has cells, the
+// first row, or more where a quarter of the rows have more.
 func columnsOfRows(rows [][]*cell) []column {
 	counts := map[int]int{}
 	for _, row := range rows {
 		counts[len(row)]++
 	}
 	n := len(rows[0])
-	if 4*counts[n] < len(rows) {
-		for k, times := range counts {
-			if times > counts[n] || times == counts[n] && k > n {
-				n = k
-			}
+	for k, times := range counts {
+		if k > n && 4*times >= len(rows) {
+			n = k
 		}
 	}
 	columns := make([]column, n)
@@ -158,9 +183,9 @@ type column struct{ left, right float64 }
 
 func (c column) centre() float64 { return (c.left + c.right) / 2 }
 
-// far is how far a box is from being aligned with a column.
-func (c column) far(b document.Box) float64 {
-	return min(abs(b.Left-c.left), abs(centre(b)-c.centre()), abs(b.Right-c.right))
+// far is how far two are from being aligned.
+func (c column) far(b column) float64 {
+	return min(abs(b.left-c.left), abs(b.centre()-c.centre()), abs(b.right-c.right))
 }
 
 func median(values []float64) float64 {
@@ -168,54 +193,34 @@ func median(values []float64) float64 {
 	return values[len(values)/2]
 }
 
-// placed finds the columns of the cells of a row, from left to right: each its
-// own where there are enough, at the least distance together.
+// placed finds the columns of the cells of a row, from left to right at the least
+// distance together: each its own, where there are enough.
 func placed(row []*cell, columns []column) []int {
-	places := make([]int, len(row))
-	if len(row) == len(columns) {
-		for i := range places {
-			places[i] = i
-		}
-		return places
-	}
 	step := 1
 	if len(row) > len(columns) {
 		step = 0
 	}
-	best := make([][]float64, len(row)+1)
-	from := make([][]int, len(row)+1)
-	for i := range best {
-		best[i], from[i] = make([]float64, len(columns)), make([]int, len(columns))
-	}
+	least := make([]float64, len(columns)+1) // of the cells so far, in the first j columns
+	here := make([][]bool, len(row))         // whether the last of them is in the last of these
 	for i, c := range row {
-		for j := range columns {
-			best[i+1][j] = math.Inf(1)
-			for k := -1; k <= j-step; k++ {
-				if k < 0 && i > 0 {
-					continue
-				}
-				before := 0.0
-				if i > 0 {
-					before = best[i][k]
-				}
-				if d := before + columns[j].far(c.box); d < best[i+1][j] {
-					best[i+1][j], from[i+1][j] = d, k
-				}
-				if i == 0 {
-					break
-				}
+		next := make([]float64, len(columns)+1)
+		next[0], here[i] = math.Inf(1), make([]bool, len(columns)+1)
+		for j := 1; j <= len(columns); j++ {
+			next[j] = next[j-1]
+			if d := least[j-step] + columns[j-1].far(column{c.box.Left, c.box.Right}); d < next[j] {
+				next[j], here[i][j] = d, true
 			}
 		}
+		least = next
 	}
-	at := 0
-	for j := range columns {
-		if best[len(row)][j] < best[len(row)][at] {
-			at = j
+	places := make([]int, len(row))
+	j := len(columns)
+	for i := len(row) - 1; i >= 0; i-- {
+		for !here[i][j] {
+			j--
 		}
-	}
-	for i := len(row); i > 0; i-- {
-		places[i-1] = at
-		at = from[i][at]
+		places[i] = j - 1
+		j -= step
 	}
 	return places
 }

@@ -15,9 +15,13 @@ import (
 // layout makes the elements of a document of its pages, and leaves what is no
 // part of the text in their furniture.
 func layout(pages []*page) []document.Element {
+	var regions []region
 	for _, p := range pages {
 		p.findRuled()
-		p.findLined()
+		regions = append(regions, p.findLined()...)
+	}
+	makeLined(regions)
+	for _, p := range pages {
 		p.makeLines()
 		p.runs, p.rules = nil, nil
 	}

@@ -2,7 +2,6 @@ package pdf
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 
 	"sluice/document"
@@ -69,16 +68,23 @@ func hasTitle(blocks []*block, i int) bool {
 	return i > 0 && blocks[i-1].page == blocks[i].page && !continued(blocks[i-1])
 }
 
-// aligned maps the columns of a part to those of the whole, -1 for none, and
-// returns the share of the whole's that have one.
+// aligned maps the columns of a part to the nearest of the whole, -1 for none near,
+// and returns the share of the whole's that have one.
 func aligned(whole, part *table) (columns []int, share float64) {
 	same := 0
-	for _, x := range part.columns {
-		at := slices.IndexFunc(whole.columns, func(y column) bool { return x.far(document.Box{Left: y.left, Right: y.right}) <= sameColumn })
-		columns = append(columns, at)
-		if at >= 0 {
+	for _, c := range part.columns {
+		at := 0
+		for i, w := range whole.columns {
+			if w.far(c) < whole.columns[at].far(c) {
+				at = i
+			}
+		}
+		if whole.columns[at].far(c) > sameColumn {
+			at = -1
+		} else {
 			same++
 		}
+		columns = append(columns, at)
 	}
 	return columns, float64(same) / float64(max(len(whole.columns), len(part.columns)))
 }

@@ -89,24 +89,32 @@ func take(chars []char, at int, box document.Box, next *document.Box) (first, en
 	return first, at
 }
 
-// gapAfter is the position before which a gap wider than that, or a step back as
-// far, ends what begins at first.
+// gapAfter is the position before which a gap wider than that, or a step back,
+// ends what begins at first: so do lines of cells that touch or overlap.
 func gapAfter(chars []char, first int, gap float64) int {
-	right := chars[first].box.Right
+	before := chars[first].box
 	for i := first + 1; i < len(chars); i++ {
 		c := chars[i]
-		if c.isBlank() {
+		if c.isBlank() || c.box.Left == before.Left { // a glyph may be several letters
 			continue
 		}
-		if c.box.Left-right > gap || right-c.box.Left > gap && !isRightToLeft(c.rune) {
+		if c.box.Left-before.Right > gap || before.Right-c.box.Left > 0.2*gap && !overprints(before, c) {
 			return i
 		}
-		right = c.box.Right
+		before = c.box
 	}
 	return len(chars)
 }
 
-func isRightToLeft(r rune) bool { return unicode.In(r, unicode.Hebrew, unicode.Arabic, unicode.Syriac, unicode.Thaana, unicode.Nko) }
+// overprints says whether a character stands on the one before it, as a letter
+// below its accent, or before it, as in scripts that run from right to left.
+func overprints(before document.Box, c char) bool {
+	return abs(centre(before)-centre(c.box)) < 0.5*max(width(before), width(c.box)) || isRightToLeft(c.rune)
+}
+
+func isRightToLeft(r rune) bool {
+	return unicode.In(r, unicode.Hebrew, unicode.Arabic, unicode.Syriac, unicode.Thaana, unicode.Nko)
+}
 
 // isGenerated says whether PDFium made a character up, as a space between words.
 func (c char) isGenerated() bool { return width(c.box) < 0.01 || height(c.box) < 0.01 }
@@ -126,15 +134,18 @@ func (p *page) addRun(r run, chars []char) {
 	}
 }
 
-// textOfChars is what characters say and where they stand.
+// textOfChars is what characters say and where they stand. What has no extent is
+// not to be seen: only white space may be so.
 func textOfChars(chars []char) (string, document.Box) {
 	var text strings.Builder
 	var box document.Box
 	seen := false
 	for _, c := range chars {
-		if c := readable(c.rune); c >= 0 {
-			text.WriteRune(c)
+		r := readable(c.rune)
+		if r < 0 || c.isGenerated() && !unicode.IsSpace(r) {
+			continue
 		}
+		text.WriteRune(r)
 		if c.isBlank() {
 			continue
 		}

@@ -39,7 +39,7 @@ func (m *module) open(raw []byte) (doc uint64, err error) {
 	case code == errPassword || code == errSecurity:
 		return 0, ErrEncrypted
 	}
-	return 0, fmt.Errorf("%w: it cannot be opened as a PDF", document.ErrMalformed)
+	return 0, fmt.Errorf("%w: it cannot be opened as a PDF; see whether a viewer opens it, and save it anew from there", document.ErrMalformed)
 }
 
 // failure is why the engine stopped, as an error of the file.

@@ -228,7 +228,7 @@ func readPages(ctx context.Context, engine pdfium.Pdfium, raw []byte, left limit
 		}
 		pages = append(pages, p)
 	}
-	return pages, m.err
+	return pages, m.failure()
 }
 
 func pageError(number int, err error) error {

@@ -230,10 +230,22 @@ func FuzzLayout(f *testing.F) {
 				p.addObject(raw[at+5] > 240, box)
 				continue
 			}
-			p.runs = append(p.runs, run{text: texts[int(raw[at+5])%len(texts)], box: box, size: 4 + float64(raw[at+4]%16), bold: raw[at+5]&16 > 0, mono: raw[at+5]&32 > 0})
+			p.runs = append(p.runs, lettered(run{text: texts[int(raw[at+5])%len(texts)], box: box, size: 4 + float64(raw[at+4]%16), bold: raw[at+5]&16 > 0, mono: raw[at+5]&32 > 0}))
 		}
 		doc, err := document.Assemble(layout(all))
 		require.NoError(t, err)
 		require.NoError(t, document.Check(doc))
 	})
+}
+
+// lettered gives a run the characters of its text, of one width.
+func lettered(r run) run {
+	text := []rune(r.text)
+	step := width(r.box) / float64(len(text))
+	for i, c := range text {
+		box := r.box
+		box.Left, box.Right = r.box.Left+float64(i)*step, r.box.Left+float64(i+1)*step
+		r.chars = append(r.chars, char{c, box})
+	}
+	return r
 }

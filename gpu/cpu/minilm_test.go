@@ -2,7 +2,6 @@ package cpu
 
 import (
 	"bytes"
-	"context"
 	"encoding/binary"
 	"encoding/json"
 	"io"
@@ -11,7 +10,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"sync"
 	"testing"
 	"time"
 
@@ -21,36 +19,13 @@ import (
 	"sluice/kernels/ref"
 	"sluice/kernels/simd"
 	"sluice/model"
-	"sluice/model/hub"
 	"sluice/model/tokenizer"
+	"sluice/needs"
 )
-
-const sharedData = "../../../shared/data" // beside the repository, where present
-
-// unavailable skips a test that lacks something, or fails it where nothing may
-// be lacking.
-func unavailable(t testing.TB, what string, err error) {
-	t.Helper()
-	if os.Getenv("SLUICE_REQUIRE_ALL") == "1" {
-		t.Fatalf("%s: %v", what, err)
-	}
-	t.Skipf("SKIPPED, lacks %s: %v", what, err)
-}
-
-// pulled fetches all-MiniLM-L6-v2 once for all tests.
-var pulled = sync.OnceValues(func() (string, error) {
-	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Minute)
-	defer cancel()
-	return hub.Pull(ctx, "all-minilm-l6-v2", hub.Options{})
-})
 
 func miniLM(t testing.TB) *model.Model {
 	t.Helper()
-	dir, err := pulled()
-	if err != nil {
-		unavailable(t, "all-MiniLM-L6-v2", err)
-	}
-	m, err := model.Load(dir)
+	m, err := model.Load(needs.Model(t))
 	require.NoError(t, err)
 	return m
 }
@@ -168,11 +143,9 @@ func TestMiniLMHiddenStates(t *testing.T) {
 // Vectors that others published, of texts that are not cut: where theirs cuts,
 // it drops the last special token too.
 func TestMiniLMAgainstPublishedVectors(t *testing.T) {
-	dir := filepath.Join(sharedData, "fiori-minilm-vectors")
+	dir := needs.Data(t, "fiori-minilm-vectors")
 	records, err := os.Open(filepath.Join(dir, "records.jsonl"))
-	if err != nil {
-		unavailable(t, "the published vectors", err)
-	}
+	require.NoError(t, err)
 	defer records.Close()
 	want := readFloats(t, filepath.Join(dir, "embeddings.bin"))
 	m := miniLM(t)

@@ -16,6 +16,7 @@ import (
 	"sluice/kernels/simd"
 	"sluice/model"
 	"sluice/model/tokenizer"
+	"sluice/needs"
 )
 
 var narrowPrecisions = []Precision{BF16, Int8}
@@ -217,8 +218,7 @@ func TestFastestPrecision(t *testing.T) {
 // and the tokenizer, 1.2 times their size.
 func TestOpenMemory(t *testing.T) {
 	parameters := parameters(miniLM(t))
-	dir, err := pulled()
-	require.NoError(t, err)
+	dir := needs.Model(t)
 	for p, size := range map[Precision]int{F32: 4, BF16: 2, Int8: 1} {
 		before := heap()
 		s, err := Open(p, gpu.Options{}, dir)

@@ -14,6 +14,7 @@ import (
 
 	"sluice/filter"
 	"sluice/index"
+	"sluice/index/late"
 	"sluice/index/local"
 	"sluice/index/text"
 	"sluice/kernels/ref"
@@ -137,6 +138,10 @@ func TestRowsSurviveTheirWorker(t *testing.T) {
 		near, err := rows.Search(t.Context(), vectors[:16], mask, 3)
 		return err == nil && len(near.Rows) == 3
 	}, time.Minute, time.Millisecond)
+	told := (&Searcher{workers: []*worker{w}}).Telemetry(t.Context())[0]
+	require.True(t, told.Up)
+	require.Equal(t, 2, told.Starts)
+	require.Less(t, told.Device.Free, told.Device.Memory-100*16*2, "the rows are there")
 	rows.Close()
 }
 
@@ -228,5 +233,35 @@ func requireSameHits(t *testing.T, device, plain *local.Index, set filter.Set, q
 	}
 	for _, k := range []int{1, 10, 70} {
 		require.Equal(t, search(plain, k), search(device, k), fmt.Sprint(set.Len(), " allowed, k ", k))
+	}
+}
+
+// Scores of late interaction are the CPU's, in parts too where memory is short.
+func TestMaxSimOnTheDevice(t *testing.T) {
+	const dims = 64
+	coder := late.NewCoder(late.Kind{Dimensions: dims, Bits: 1})
+	random := rand.New(rand.NewPCG(11, 11))
+	tokens, special := unitRows(random, 7, dims), []bool{true, false, false, false, false, false, true}
+	query, rotated := coder.Query(tokens, special), coder.Rotated(tokens, special)
+	var passages [][]byte
+	var want []float32
+	for i := range 60 {
+		codes := coder.Encode(unitRows(random, i*3, dims), make([]bool, i*3))
+		score, ok := query.Score(codes)
+		require.True(t, ok)
+		rows, _ := coder.Rows(codes)
+		passages, want = append(passages, rows), append(want, score)
+	}
+	for _, memory := range []string{"1000000000", "20000"} {
+		t.Setenv("CUDA_EMULATOR_MEMORY", memory)
+		s := &Searcher{workers: []*worker{startEmulated(t, 0)}}
+		scores := make([]float32, len(passages))
+		require.NoError(t, s.MaxSim(t.Context(), scores, rotated, dims, passages))
+		require.InDeltaSlice(t, want, scores, 1e-4)
+		over, end := context.WithCancel(t.Context())
+		end()
+		require.ErrorIs(t, s.MaxSim(over, scores, rotated, dims, passages), context.Canceled)
+		require.Error(t, s.MaxSim(t.Context(), scores, make([]float32, 2000*dims), dims, passages), "too many tokens")
+		require.NoError(t, s.workers[0].life.reason(), "it lives on")
 	}
 }

@@ -77,6 +77,9 @@ func fakeReply(told string, f wire.Frame) ([]byte, error) {
 	if f.Kind == wire.KindHold || f.Kind == wire.KindDrop {
 		return fakeHold(told, f)
 	}
+	if f.Kind == wire.KindStatus && told != "hangs" {
+		return wire.AppendJSON(nil, wire.KindHello, f.ID, wire.Hello{Device: wire.Device{Name: "fake", Free: 7}})
+	}
 	switch told {
 	case "dies":
 		return nil, fmt.Errorf("out of ideas")

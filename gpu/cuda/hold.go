@@ -24,14 +24,14 @@ func (l *life) hold(ctx context.Context, number uint32, size, unit int, fill fun
 }
 
 func (l *life) holdPart(ctx context.Context, number uint32, size, at int, fill func(dst []byte) []byte) error {
-	ctx, cancel := context.WithTimeout(ctx, batchTime)
+	ctx, cancel := patience(ctx)
 	defer cancel()
 	return l.do(ctx, call{}, func(dst []byte, id uint32) ([]byte, error) { return wire.AppendHold(dst, id, number, size, at, fill) })
 }
 
 // drop gives memory back. A worker that does not even read it is killed.
 func (l *life) drop(number uint32) {
-	ctx, cancel := context.WithTimeout(context.Background(), batchTime)
+	ctx, cancel := patience(context.Background())
 	defer cancel()
 	err := l.send(ctx, 0, func(dst []byte, _ uint32) ([]byte, error) { return wire.AppendDrop(dst, number) })
 	if err != nil {
@@ -41,7 +41,18 @@ func (l *life) drop(number uint32) {
 
 // search fills found.
 func (l *life) search(ctx context.Context, s wire.Search, found wire.Found) error {
-	ctx, cancel := context.WithTimeout(ctx, batchTime)
+	ctx, cancel := patience(ctx)
 	defer cancel()
 	return l.do(ctx, call{found: found}, func(dst []byte, id uint32) ([]byte, error) { return wire.AppendSearch(dst, id, s) })
+}
+
+// patience ends as cancelled when ctx ends, in whatever way, and by deadline
+// when a worker hangs, which is killed then.
+func patience(ctx context.Context) (context.Context, context.CancelFunc) {
+	patient, cancel := context.WithTimeout(context.WithoutCancel(ctx), batchTime)
+	stop := context.AfterFunc(ctx, cancel)
+	return patient, func() {
+		stop()
+		cancel()
+	}
 }

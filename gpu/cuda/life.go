@@ -39,8 +39,11 @@ type life struct {
 type call struct {
 	out   gpu.Output
 	found wire.Found
-	done  chan error // takes one
+	hello *wire.Hello // nil: none is wanted
+	done  chan error  // takes one
 }
+
+var errUnasked = fmt.Errorf("%w: a hello that was not asked for", wire.ErrFrame)
 
 // begin starts a process for a device and waits until it has said hello.
 func begin(ctx context.Context, path string, ordinal int, log *slog.Logger) (*life, error) {
@@ -131,6 +134,13 @@ func (l *life) answer(f wire.Frame) error {
 		return err
 	case wire.KindFound:
 		err := c.found.Decode(f.Payload)
+		c.done <- err
+		return err
+	case wire.KindHello:
+		err := errUnasked
+		if c.hello != nil {
+			err = wire.DecodeJSON(f, c.hello)
+		}
 		c.done <- err
 		return err
 	case wire.KindFailure:

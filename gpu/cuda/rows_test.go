@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"sluice/gpu/cuda/wire"
 )
 
 // bits is a Mask.
@@ -125,6 +127,28 @@ func TestCallersThatLeave(t *testing.T) {
 		_, err := rows.Search(ctx, make([]float32, 5), allRows(70), 1)
 		require.ErrorIs(t, err, context.DeadlineExceeded)
 		cancel()
+	}
+}
+
+// What a device says of itself, and that it does not: a busy one is not killed.
+func TestTelemetry(t *testing.T) {
+	for _, told := range []string{"", "hangs"} {
+		t.Setenv(behaviour, told)
+		w, err := startWorker(t.Context(), os.Args[0], 0, quiet)
+		require.NoError(t, err)
+		patience := time.Minute
+		if told == "hangs" {
+			patience = time.Millisecond
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), patience)
+		want := Telemetry{Device: wire.Device{Name: "fake", Free: 7}, Up: true, Starts: 1}
+		if told == "hangs" {
+			want.Device.Free, want.Up = 0, false
+		}
+		require.Equal(t, []Telemetry{want}, (&Searcher{workers: []*worker{w}}).Telemetry(ctx))
+		require.NoError(t, w.life.reason())
+		cancel()
+		w.end()
 	}
 }
 

@@ -29,6 +29,7 @@ type worker struct {
 	renewed chan struct{} // closed when there is another
 	numbers uint32        // of memory, the last one given
 	holders int
+	starts  int // that succeeded
 	strikes int // batches without a number in them, one after the other
 }
 
@@ -80,6 +81,9 @@ func (w *worker) start(ctx context.Context) (*life, error) {
 			return nil, err
 		}
 	}
+	w.mu.Lock()
+	w.starts++
+	w.mu.Unlock()
 	w.log.Info("GPU worker is there", "name", l.hello.Device.Name, "process", l.hello.Process, "free_bytes", l.hello.Device.Free)
 	return l, nil
 }

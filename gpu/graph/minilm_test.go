@@ -16,8 +16,8 @@ import (
 	"sluice/gpu/cpu"
 	"sluice/gpu/golden"
 	"sluice/model"
-	"sluice/model/hub"
 	"sluice/model/tokenizer"
+	"sluice/needs"
 )
 
 const miniLMDir = "../cpu/testdata/minilm"
@@ -26,12 +26,7 @@ const miniLMDir = "../cpu/testdata/minilm"
 // nothing may be lacking.
 func miniLM(t testing.TB) *model.Model {
 	t.Helper()
-	dir, err := hub.Pull(t.Context(), "all-minilm-l6-v2", hub.Options{})
-	if err != nil && os.Getenv("SLUICE_REQUIRE_ALL") != "1" {
-		t.Skip("SKIPPED, lacks all-MiniLM-L6-v2: ", err)
-	}
-	require.NoError(t, err)
-	m, err := model.Load(dir)
+	m, err := model.Load(needs.Model(t))
 	require.NoError(t, err)
 	return m
 }

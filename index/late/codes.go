@@ -6,6 +6,7 @@ package late
 import (
 	"encoding/binary"
 	"math"
+	"slices"
 	"sync"
 
 	"sluice/kernels/ref"
@@ -136,8 +137,16 @@ func appendSigns(codes []byte, v []float32) []byte {
 	return binary.LittleEndian.AppendUint32(codes, math.Float32bits(factor))
 }
 
-// rows returns the code rows, or false if these are no codes of the Coder's kind.
-func (c *Coder) rows(codes []byte) ([]byte, bool) {
+// Rotated returns the query that codes are compared with: the rows that are not
+// special, of unit length and rotated.
+func (c *Coder) Rotated(vectors []float32, special []bool) []float32 {
+	s := c.scratch.Get().(*scratch)
+	defer c.scratch.Put(s)
+	return slices.Clone(c.rotate(s, vectors, special))
+}
+
+// Rows returns the code rows, one after the other, or false if these are no codes of the Coder's kind.
+func (c *Coder) Rows(codes []byte) ([]byte, bool) {
 	if len(codes) < headerBytes || codes[0] != c.format() || int(binary.LittleEndian.Uint32(codes[1:])) != c.Dimensions {
 		return nil, false
 	}
@@ -147,6 +156,6 @@ func (c *Coder) rows(codes []byte) ([]byte, bool) {
 
 // Reads reports whether these are codes of the Coder's format and dimensions.
 func (c *Coder) Reads(codes []byte) bool {
-	_, ok := c.rows(codes)
+	_, ok := c.Rows(codes)
 	return ok
 }

@@ -11,7 +11,7 @@ import (
 // row: to half a step of their largest element with 8 bits; with 1 bit their
 // directions only roughly. false: these are no codes of the Coder's kind.
 func (c *Coder) Decode(codes []byte) ([]float32, bool) {
-	rows, ok := c.rows(codes)
+	rows, ok := c.Rows(codes)
 	if !ok {
 		return nil, false
 	}

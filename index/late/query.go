@@ -26,7 +26,7 @@ func (c *Coder) Query(vectors []float32, special []bool) *Query {
 // (MaxSim), an estimate of a cosine: −1 for a passage without tokens. It
 // is false where the Coder does not read the codes.
 func (q *Query) Score(codes []byte) (score float32, ok bool) {
-	rows, ok := q.coder.rows(codes)
+	rows, ok := q.coder.Rows(codes)
 	if !ok {
 		return 0, false
 	}

@@ -30,10 +30,11 @@ const (
 // Cluster is one Milvus server, or several that answer as one. Its methods are
 // safe for concurrent use.
 type Cluster struct {
-	address string
-	version version
-	breaker breaker
-	perCall int // rows named in one expression
+	address  string
+	version  version
+	breaker  breaker
+	perCall  int           // rows named in one expression
+	patience time.Duration // with a daemon that is to write rows
 	// Two connections: a search waits until what was written on its own is
 	// visible to it. Inserts are, deletions need not be.
 	searching, deleting client.Client
@@ -45,7 +46,7 @@ type Cluster struct {
 func Connect(ctx context.Context, address string) (*Cluster, error) {
 	ctx, cancel := context.WithTimeout(ctx, connectTimeout)
 	defer cancel()
-	c := &Cluster{address: address, perCall: rowsPerCall}
+	c := &Cluster{address: address, perCall: rowsPerCall, patience: awaitMost}
 	for _, connection := range []*client.Client{&c.searching, &c.deleting} {
 		var err error
 		if *connection, err = client.NewClient(ctx, configuration(address)); err != nil {

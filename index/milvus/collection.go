@@ -26,6 +26,8 @@ type collection struct {
 	name  string
 	dims  int
 	owner string
+
+	rounds rounds
 }
 
 // stored is a row as the server has it.
@@ -122,43 +124,60 @@ type found struct {
 
 // search returns up to n rows that match, best first. It sees all that was
 // inserted before.
-func (c *collection) search(ctx context.Context, e expression, vector []float32, n int) (hits []found, err error) {
+func (c *collection) search(ctx context.Context, e expression, vector []float32, n int) ([]found, error) {
 	if e.isNothing() {
 		return nil, nil
 	}
+	return c.rounds.ask(ctx, question{e.String(), n}, vector, func(ctx context.Context, vectors [][]float32) ([][]found, error) {
+		return c.searchAll(ctx, e, vectors, n)
+	})
+}
+
+// searchAll asks several queries in one call.
+func (c *collection) searchAll(ctx context.Context, e expression, vectors [][]float32, n int) (hits [][]found, err error) {
 	params, err := entity.NewIndexHNSWSearchParam(min(max(2*n, leastSearched), 2*mostResults))
 	if err != nil {
 		return nil, err
 	}
+	queries := make([]entity.Vector, len(vectors))
+	for i, v := range vectors {
+		queries[i] = entity.FloatVector(v)
+	}
 	err = c.read(ctx, func(ctx context.Context) error {
-		results, err := c.searching.Search(ctx, c.name, nil, e.String(), nil, []entity.Vector{entity.FloatVector(vector)},
+		results, err := c.searching.Search(ctx, c.name, nil, e.String(), nil, queries,
 			string(vectorField), entity.IP, n, params, client.WithSearchQueryConsistencyLevel(entity.ClSession))
 		if err == nil {
-			hits, err = hitsOf(results)
+			hits, err = hitsOf(results, len(queries))
 		}
 		return err
 	})
 	return hits, err
 }
 
-func hitsOf(results []client.SearchResult) ([]found, error) {
+// hitsOf are the hits of each of n queries.
+func hitsOf(results []client.SearchResult, n int) ([][]found, error) {
+	hits := make([][]found, n)
 	if len(results) == 0 {
-		return nil, nil
+		return hits, nil // of an empty collection
 	}
-	r := results[0]
-	if r.Err != nil {
-		return nil, r.Err
+	if len(results) != n {
+		return nil, fmt.Errorf("%d answers to %d queries", len(results), n)
 	}
-	if r.ResultCount == 0 {
-		return nil, nil
-	}
-	ids, ok := r.IDs.(*entity.ColumnInt64)
-	if !ok || ids.Len() != len(r.Scores) {
-		return nil, fmt.Errorf("an answer of %d scores with %T", len(r.Scores), r.IDs)
-	}
-	hits := make([]found, len(r.Scores))
-	for i, id := range ids.Data() {
-		hits[i] = found{uint32(id), r.Scores[i]}
+	for i, r := range results {
+		if r.Err != nil {
+			return nil, r.Err
+		}
+		if r.ResultCount == 0 {
+			continue
+		}
+		ids, ok := r.IDs.(*entity.ColumnInt64)
+		if !ok || ids.Len() != len(r.Scores) {
+			return nil, fmt.Errorf("an answer of %d scores with %T", len(r.Scores), r.IDs)
+		}
+		hits[i] = make([]found, len(r.Scores))
+		for j, id := range ids.Data() {
+			hits[i][j] = found{uint32(id), r.Scores[j]}
+		}
 	}
 	return hits, nil
 }

@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"hash/crc32"
 	"log/slog"
+	"maps"
 	"os"
 	"slices"
 	"sync"
@@ -36,8 +37,9 @@ type Options struct {
 	// Then rows are as their documents say, whoever writes them, the collections
 	// outlive an index that is to be filled again, and replaced rows go later. 0: none have.
 	Shared time.Duration
-	Owner  string       // what the collections say that they are of
-	Log    *slog.Logger // background work that failed and is tried again; nil: slog.Default()
+	Epoch  func(context.Context) (uint64, error) // of the store at present; of a shared index
+	Owner  string                                // what the collections say that they are of
+	Log    *slog.Logger                          // background work that failed and is tried again; nil: slog.Default()
 }
 
 const maxDimensions = 32768 // the server's
@@ -185,8 +187,30 @@ func (ix *Index) load(ctx context.Context) error {
 		snapshot.Close()
 		return err
 	}
+	if err := ix.suspect(ctx); err != nil {
+		snapshot.Close()
+		return err
+	}
 	ix.lacks = ix.ordinalsOf(missing)
 	ix.publish(snapshot)
+	return nil
+}
+
+// suspect has the rows of a shared index that were found and are of no live
+// document deleted if they still are when the index has reached the store's present
+// epoch. Their own epochs do not tell: a daemon that lags behind writes what
+// documents have become since.
+func (ix *Index) suspect(ctx context.Context) error {
+	if ix.options.Shared == 0 {
+		return nil
+	}
+	epoch, err := ix.options.Epoch(ctx)
+	if err != nil {
+		return fmt.Errorf("asking for the store's epoch: %w", err)
+	}
+	for i, s := range ix.shards {
+		ix.discard(garbage{epoch: epoch, shard: i, rows: slices.Sorted(maps.Keys(s.unclaimed))})
+	}
 	return nil
 }
 
@@ -214,7 +238,7 @@ func (ix *Index) loadShard(ctx context.Context, i int, s *shard, live *local.Rea
 			missing.Remove(r.row)
 			mixed[r.ordinal] = mixed[r.ordinal] || put && class != r.class
 			s.classOf[r.ordinal] = r.class
-		case r.epoch > 0 && uint64(r.epoch) <= ix.epoch:
+		case ix.options.Shared == 0 && r.epoch > 0 && uint64(r.epoch) <= ix.epoch:
 			dead = append(dead, r.row)
 		default:
 			s.unclaimed[r.row] = r

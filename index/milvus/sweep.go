@@ -127,6 +127,13 @@ func (ix *Index) erase(ctx context.Context, c *collection, rows []uint32) error 
 	return c.delete(ctx, rows)
 }
 
+// isLive reports a row that was taken for dead, and has turned out to be of a
+// document that was not known yet.
+func (ix *Index) isLive(row uint32) bool {
+	ordinal, known := ix.owners.of(row)
+	return known && ix.postings.Holds(ordinal, row)
+}
+
 // takeGarbage returns the rows, by shard, that nobody needs any more.
 func (ix *Index) takeGarbage() [][]uint32 {
 	ix.mu.Lock()
@@ -140,7 +147,7 @@ func (ix *Index) takeGarbage() [][]uint32 {
 		if g.last >= oldest || g.epoch > ix.postings.Applied() || time.Now().Before(g.due) {
 			return false
 		}
-		rows[g.shard] = append(rows[g.shard], g.rows...)
+		rows[g.shard] = append(rows[g.shard], slices.DeleteFunc(g.rows, ix.isLive)...)
 		return true
 	})
 	return rows

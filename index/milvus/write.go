@@ -216,7 +216,7 @@ func (s *shard) await(ctx context.Context, rows *columns) (left *columns, err er
 		if left = rows.except(held); len(left.rows) == 0 {
 			return left, s.catchUp(ctx)
 		}
-		if time.Since(began) > awaitMost {
+		if time.Since(began) > s.patience {
 			return left, nil
 		}
 	}

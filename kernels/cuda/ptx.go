@@ -1,8 +1,9 @@
 // Package cuda holds the CUDA kernels as PTX, which a driver translates for its
-// device. The sources are the .cu files beside it; a file tells a kernel's
-// contract. Package gpu/cuda/kernel starts them.
+// device, and for compute 9.0 as machine code too, which saves that. The sources
+// are the .cu files beside it; a file tells a kernel's contract. Package
+// gpu/cuda/kernel starts them.
 //
-// The PTX is committed, so that building Sluice takes no toolchain of NVIDIA's;
+// Modules are committed, so that building Sluice takes no toolchain of NVIDIA's;
 // a test compiles the sources and compares. After a change:
 //
 //	go test ./kernels/cuda -rewrite
@@ -24,18 +25,33 @@ var targets = []struct {
 	name    string
 	compute int
 	exactly bool
+	files   []string // what there is of the module, the best first
 }{
-	{"sm_90a", 90, true},
-	{"sm_80", 80, false},
+	{"sm_90a", 90, true, []string{"sm_90a.cubin", "sm_90a.ptx"}},
+	{"sm_80", 80, false, []string{"sm_80.ptx"}},
 }
 
-// PTX returns the module for a device of compute capability major.minor.
-func PTX(major, minor int) (string, error) {
+// Images returns the module for a device of compute capability major.minor, as
+// a driver loads it: in machine code, if there is any, which drivers refuse that
+// are older than the compiler; and then in PTX.
+func Images(major, minor int) (images []string, err error) {
 	name, err := Module(major, minor)
 	if err != nil {
-		return "", err
+		return nil, err
 	}
-	return unpack(name)
+	for _, t := range targets {
+		for _, file := range t.files {
+			if t.name != name {
+				continue
+			}
+			image, err := unpack(file)
+			if err != nil {
+				return nil, err
+			}
+			images = append(images, image)
+		}
+	}
+	return images, nil
 }
 
 // Module names it, as in "sm_90a".
@@ -49,8 +65,8 @@ func Module(major, minor int) (string, error) {
 	return "", fmt.Errorf("kernels/cuda: the device has compute capability %d.%d; the kernels need 8.0", major, minor)
 }
 
-func unpack(name string) (string, error) {
-	packed, err := modules.ReadFile("ptx/" + name + ".ptx.zst")
+func unpack(file string) (string, error) {
+	packed, err := modules.ReadFile("ptx/" + file + ".zst")
 	if err != nil {
 		return "", fmt.Errorf("kernels/cuda: %w", err)
 	}
@@ -59,9 +75,9 @@ func unpack(name string) (string, error) {
 		return "", fmt.Errorf("kernels/cuda: %w", err)
 	}
 	defer decoder.Close()
-	ptx, err := decoder.DecodeAll(packed, nil)
+	image, err := decoder.DecodeAll(packed, nil)
 	if err != nil {
-		return "", fmt.Errorf("kernels/cuda: module %s: %w", name, err)
+		return "", fmt.Errorf("kernels/cuda: module %s: %w", file, err)
 	}
-	return string(ptx), nil
+	return string(image), nil
 }

@@ -1,6 +1,8 @@
 package cuda
 
 import (
+	"debug/elf"
+	"encoding/binary"
 	"flag"
 	"os"
 	"os/exec"
@@ -16,7 +18,7 @@ import (
 	"sluice/model/hub"
 )
 
-var rewrite = flag.Bool("rewrite", false, "write the PTX that the sources give")
+var rewrite = flag.Bool("rewrite", false, "write the modules that the sources give")
 
 // toolchain reports whether the compilers are installed, or may be: CI has to have them.
 func toolchain() bool {
@@ -27,40 +29,42 @@ func toolchain() bool {
 	return err == nil || os.Getenv("SLUICE_REQUIRE_ALL") == "1"
 }
 
-// compile returns the modules that the sources give, or skips where there is no toolchain.
+// compile returns the modules' files that the sources give, or skips where there is no toolchain.
 func compile(t *testing.T) map[string]string {
 	t.Helper()
 	if !toolchain() {
-		t.Skip("SKIPPED: the PTX is not compared with its sources, as there is no CUDA toolchain (make -C kernels/cuda toolchain)")
+		t.Skip("SKIPPED: the modules are not compared with their sources, as there is no CUDA toolchain (make -C kernels/cuda toolchain)")
 	}
 	log, err := exec.Command("make", "--silent", "ptx").CombinedOutput()
 	require.NoError(t, err, "%s", log)
 	modules := map[string]string{}
 	for _, target := range targets {
-		ptx, err := os.ReadFile("../../bin/cuda/" + target.name + ".ptx")
-		require.NoError(t, err)
-		modules[target.name] = string(ptx)
+		for _, file := range target.files {
+			image, err := os.ReadFile("../../bin/cuda/" + file)
+			require.NoError(t, err)
+			modules[file] = string(image)
+		}
 	}
 	return modules
 }
 
-func pack(t *testing.T, name, ptx string) {
+func pack(t *testing.T, file, image string) {
 	t.Helper()
 	encoder, err := zstd.NewWriter(nil, zstd.WithEncoderLevel(zstd.SpeedBestCompression))
 	require.NoError(t, err)
-	require.NoError(t, os.WriteFile("ptx/"+name+".ptx.zst", encoder.EncodeAll([]byte(ptx), nil), 0o644))
+	require.NoError(t, os.WriteFile("ptx/"+file+".zst", encoder.EncodeAll([]byte(image), nil), 0o644))
 }
 
 // What is committed is what the sources give, byte by byte.
-func TestPTXIsThatOfTheSources(t *testing.T) {
-	for name, want := range compile(t) {
+func TestModulesAreThoseOfTheSources(t *testing.T) {
+	for file, want := range compile(t) {
 		if *rewrite {
-			pack(t, name, want)
+			pack(t, file, want)
 			continue
 		}
-		got, err := unpack(name)
+		got, err := unpack(file)
 		require.NoError(t, err)
-		require.True(t, got == want, "%s differs from what the sources give: go test ./kernels/cuda -rewrite", name)
+		require.True(t, got == want, "%s differs from what the sources give: go test ./kernels/cuda -rewrite", file)
 	}
 }
 
@@ -88,7 +92,7 @@ func kernels(t *testing.T, target string) (names []string) {
 // Each module has every kernel of its sources, and says a version of PTX that old drivers read.
 func TestModules(t *testing.T) {
 	for name, version := range map[string]string{"sm_80": ".version 7.0\n", "sm_90a": ".version 8.0\n"} {
-		ptx, err := unpack(name)
+		ptx, err := unpack(name + ".ptx")
 		require.NoError(t, err)
 		require.Contains(t, ptx, version)
 		require.Contains(t, ptx, ".target "+name+"\n")
@@ -101,12 +105,31 @@ func TestModules(t *testing.T) {
 	}
 }
 
-func TestPTXForDevice(t *testing.T) {
+func TestImagesForDevice(t *testing.T) {
 	for compute, target := range map[[2]int]string{{8, 0}: "sm_80", {8, 9}: "sm_80", {9, 0}: "sm_90a", {10, 0}: "sm_80", {12, 1}: "sm_80"} {
-		ptx, err := PTX(compute[0], compute[1])
+		images, err := Images(compute[0], compute[1])
 		require.NoError(t, err)
-		require.True(t, strings.Contains(ptx, ".target "+target+"\n"), "%v", compute)
+		require.True(t, strings.Contains(images[len(images)-1], ".target "+target+"\n"), "%v", compute)
+		require.Equal(t, target == "sm_90a", strings.HasPrefix(images[0], "\x7fELF"), "%v", compute)
 	}
-	_, err := PTX(7, 5)
+	_, err := Images(7, 5)
 	require.ErrorContains(t, err, "need 8.0")
+}
+
+// The machine code has the kernels of its PTX, for compute 9.0.
+func TestMachineCode(t *testing.T) {
+	image, err := unpack("sm_90a.cubin")
+	require.NoError(t, err)
+	file, err := elf.NewFile(strings.NewReader(image))
+	require.NoError(t, err)
+	require.Equal(t, elf.Machine(190), file.Machine) // EM_CUDA
+	require.Equal(t, uint32(90), binary.LittleEndian.Uint32([]byte(image[0x30:]))>>8&0xff, "the flags name the target")
+	var got []string
+	for _, s := range file.Sections {
+		if name, ok := strings.CutPrefix(s.Name, ".nv.info."); ok {
+			got = append(got, name)
+		}
+	}
+	slices.Sort(got)
+	require.Equal(t, kernels(t, "sm_90a"), got)
 }

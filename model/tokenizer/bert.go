@@ -139,8 +139,8 @@ type bertPreTokenizer struct {
 	properties []property
 }
 
-func (p bertPreTokenizer) split(dst []Span, text string, at Span) []Span {
-	word := at.Start
+func (p bertPreTokenizer) next(text string, at Span) (word, rest Span) {
+	start := at.Start
 	for i := at.Start; i < at.End; {
 		kind, size := p.properties[text[i]], 1
 		if text[i] >= utf8.RuneSelf {
@@ -148,21 +148,17 @@ func (p bertPreTokenizer) split(dst []Span, text string, at Span) []Span {
 			r, size = utf8.DecodeRuneInString(text[i:at.End])
 			kind = p.properties[r]
 		}
-		if kind&(space|punct) == 0 {
+		switch {
+		case kind&(space|punct) == 0:
 			i += size
-			continue
+		case start < i:
+			return Span{start, i}, Span{i, at.End}
+		case kind&punct != 0:
+			return Span{i, i + size}, Span{i + size, at.End}
+		default:
+			i += size
+			start = i
 		}
-		if word < i {
-			dst = append(dst, Span{word, i})
-		}
-		if kind&punct != 0 {
-			dst = append(dst, Span{i, i + size})
-		}
-		i += size
-		word = i
 	}
-	if word < at.End {
-		dst = append(dst, Span{word, at.End})
-	}
-	return dst
+	return Span{start, at.End}, Span{at.End, at.End}
 }

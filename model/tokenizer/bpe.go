@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -127,7 +128,7 @@ func (b *bpe) buildWhole(f *bpeFile) *trie {
 func (b *bpe) tokenize(w *workspace, dst []piece, word string) []piece {
 	if node := b.whole.walk(word); node != noNode {
 		if id := b.whole.nodes[node].value; id != noValue && w.allows(id) {
-			return append(dst, piece{id, Span{0, len(word)}})
+			return append(dst, piece{id, 0, int32(len(word))})
 		}
 	}
 	return b.mergeAll(w, dst, word)
@@ -139,8 +140,9 @@ const longWord = 64
 
 func (b *bpe) mergeAll(w *workspace, dst []piece, word string) []piece {
 	kept := len(dst)
-	for i := range len(word) {
-		dst = append(dst, piece{b.bytes[word[i]], Span{i, i + 1}})
+	dst = slices.Grow(dst, len(word))
+	for i := range int32(len(word)) {
+		dst = append(dst, piece{b.bytes[word[i]], i, i + 1})
 	}
 	if len(word) < longWord {
 		return dst[:kept+b.mergeShort(dst[kept:])]
@@ -164,7 +166,7 @@ func (b *bpe) mergeShort(pieces []piece) int {
 		if best < 0 {
 			return n
 		}
-		pieces[best] = piece{next[best].id, Span{pieces[best].at.Start, pieces[best+1].at.End}}
+		pieces[best] = piece{next[best].id, pieces[best].start, pieces[best+1].end}
 		copy(pieces[best+1:n-1], pieces[best+2:n])
 		copy(next[best:n-2], next[best+1:n-1])
 		if best > 0 {

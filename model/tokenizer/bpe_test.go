@@ -58,10 +58,10 @@ func TestBPELikeNaive(t *testing.T) {
 		var w workspace
 		end := 0
 		for _, p := range tok.model.tokenize(&w, nil, word) {
-			if p.at.Start != end {
-				t.Fatalf("%+q: a piece at %v, after %d", word, p.at, end)
+			if int(p.start) != end {
+				t.Fatalf("%+q: a piece at %d, after %d", word, p.start, end)
 			}
-			end = p.at.End
+			end = int(p.end)
 			token, _ := tok.Token(p.id)
 			got = append(got, token)
 		}

@@ -15,11 +15,11 @@ type draft struct {
 // normalize makes d what the normalizers, one after the other, make of
 // text[at.Start:at.End].
 func (d *draft) normalize(normalizers []normalizer, text string, at Span) {
-	dst := d.buffer(at.Start)
+	dst := d.buffer(at.Start, at.End-at.Start)
 	normalizers[0].normalize(dst, text, at)
 	d.text, d.edits = dst.string(), dst.edits
 	for _, n := range normalizers[1:] {
-		dst = d.buffer(0)
+		dst = d.buffer(0, len(d.text))
 		n.normalize(dst, d.text, Span{0, len(d.text)})
 		d.adopt(dst)
 	}
@@ -33,10 +33,10 @@ func normalize(normalizers []normalizer, text string) string {
 }
 
 // buffer is empty, for what comes from byte origin of the present text.
-func (d *draft) buffer(origin int) *normalized {
+func (d *draft) buffer(origin, length int) *normalized {
 	d.turn = 1 - d.turn
 	dst := &d.buffers[d.turn]
-	dst.reset(origin)
+	dst.reset(origin, length)
 	return dst
 }
 

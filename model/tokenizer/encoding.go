@@ -50,30 +50,46 @@ func (e *Encoding) addSequence(s sequence, typeID int32) {
 	}
 }
 
-// sequence is one text's tokens.
+// sequence is one text's tokens: the first or the last of them, of a text that
+// is going to be cut.
 type sequence struct {
 	text    string
 	ids     []int32
 	offsets []Span
 	words   []int32
+	count   int   // of all tokens
+	most    int   // that are needed; 0: all
+	atEnd   bool  // the needed ones are the last
 	next    int32 // the number of the next word
 }
 
-func (s *sequence) reset(text string) {
-	s.text = text
-	s.ids, s.offsets, s.words, s.next = s.ids[:0], s.offsets[:0], s.words[:0], 0
+func (s *sequence) reset(text string, o Options) {
+	*s = sequence{
+		text: text, ids: s.ids[:0], offsets: s.offsets[:0], words: s.words[:0],
+		most: o.MaxLength, atEnd: o.TruncateLeft,
+	}
 }
 
 func (s *sequence) copy(of *sequence) {
-	s.reset(of.text)
-	s.ids, s.offsets, s.words = append(s.ids, of.ids...), append(s.offsets, of.offsets...), append(s.words, of.words...)
+	ids, offsets, words := append(s.ids[:0], of.ids...), append(s.offsets[:0], of.offsets...), append(s.words[:0], of.words...)
+	*s = *of
+	s.ids, s.offsets, s.words = ids, offsets, words
 }
 
-// add appends a token of the current word.
+// full reports that no further token is needed: they are only counted.
+func (s *sequence) full() bool { return s.most > 0 && len(s.ids) >= s.most && !s.atEnd }
+
+// add appends a token of the current word, which is needed.
 func (s *sequence) add(id int32, at Span) {
+	if s.most > 0 && len(s.ids) == 2*s.most {
+		s.ids = append(s.ids[:0], s.ids[s.most:]...)
+		s.offsets = append(s.offsets[:0], s.offsets[s.most:]...)
+		s.words = append(s.words[:0], s.words[s.most:]...)
+	}
 	s.ids = append(s.ids, id)
 	s.offsets = append(s.offsets, at)
 	s.words = append(s.words, s.next)
+	s.count++
 }
 
 // window is the n tokens at the start, or at the end.
@@ -87,6 +103,10 @@ func (s *sequence) window(n int, end bool) sequence {
 
 // addWord appends a token that is a word of its own.
 func (s *sequence) addWord(id int32, at Span) {
-	s.add(id, at)
+	if s.full() {
+		s.count++
+	} else {
+		s.add(id, at)
+	}
 	s.next++
 }

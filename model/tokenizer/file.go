@@ -128,7 +128,7 @@ func (f *file) build() (*Tokenizer, error) {
 	if t.normalizers, err = f.buildNormalizers(); err != nil {
 		return nil, err
 	}
-	if t.preTokenizers, err = f.buildPreTokenizers(); err != nil {
+	if err = f.buildPreTokenizers(t); err != nil {
 		return nil, err
 	}
 	if err := f.buildAddedTokens(t, vocab); err != nil {
@@ -207,25 +207,26 @@ func readNormalizer(c component) (normalizer, error) {
 
 // buildPreTokenizers refuses a byte-level model without, or another with, a
 // byte-level pre-tokenizer: it would be given the wrong alphabet.
-func (f *file) buildPreTokenizers() ([]preTokenizer, error) {
+func (f *file) buildPreTokenizers(t *Tokenizer) error {
 	parts, err := f.PreTokenizer.sequence("pretokenizers")
 	if err != nil {
-		return nil, err
+		return err
 	}
 	var all []preTokenizer
 	byteLevel := false
 	for _, c := range parts {
 		steps, err := readPreTokenizer(c)
 		if err != nil {
-			return nil, err
+			return err
 		}
 		all = append(all, steps...)
 		byteLevel = c.kind == "ByteLevel"
 	}
 	if byteLevel != (f.Model.kind == "BPE") {
-		return nil, fmt.Errorf("%w: %s with the pre_tokenizer %q; BPE, and only BPE, must have ByteLevel last", ErrUnsupported, f.Model.kind, f.PreTokenizer.kind)
+		return fmt.Errorf("%w: %s with the pre_tokenizer %q; BPE, and only BPE, must have ByteLevel last", ErrUnsupported, f.Model.kind, f.PreTokenizer.kind)
 	}
-	return all, nil
+	t.preTokenizers, t.splitters = lastSplitters(all)
+	return nil
 }
 
 func readPreTokenizer(c component) ([]preTokenizer, error) {

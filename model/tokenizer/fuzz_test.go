@@ -97,15 +97,12 @@ func checkTiled(t failer, tok *Tokenizer, text string) {
 	t.Helper()
 	text = normalize(tok.normalizers, text)
 	for _, match := range []func(scanner) int{gpt2, cl100k} {
-		end := 0
-		for _, w := range (wordPattern{properties(), match}).split(nil, text, Span{0, len(text)}) {
-			if w.Start != end || w.End <= w.Start {
-				t.Fatalf("%+q: a word at %v, after %d", text, w, end)
+		for rest := (Span{0, len(text)}); rest.Start < len(text); {
+			w, after := wordPattern{properties(), match}.next(text, rest)
+			if w.Start != rest.Start || w.End <= w.Start || after != (Span{w.End, len(text)}) {
+				t.Fatalf("%+q: a word at %v, after %d", text, w, rest.Start)
 			}
-			end = w.End
-		}
-		if end != len(text) {
-			t.Fatalf("%+q: words end at %d", text, end)
+			rest = after
 		}
 	}
 }

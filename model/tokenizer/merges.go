@@ -1,6 +1,9 @@
 package tokenizer
 
-import "math/bits"
+import (
+	"math/bits"
+	"slices"
+)
 
 // merge is what two tokens become, and when: lower ranks first. A rank below
 // zero is no merge.
@@ -74,7 +77,7 @@ type link struct{ previous, next int32 }
 
 // mergeLong merges in place and returns how many pieces are left.
 func (q *mergeQueue) mergeLong(merges *mergeTable, pieces []piece) int {
-	q.heap, q.links = q.heap[:0], q.links[:0]
+	q.heap, q.links = slices.Grow(q.heap[:0], len(pieces)), slices.Grow(q.links[:0], len(pieces))
 	last := int32(len(pieces) - 1)
 	for i := range last + 1 {
 		q.links = append(q.links, link{i - 1, i + 1})
@@ -89,7 +92,7 @@ func (q *mergeQueue) mergeLong(merges *mergeTable, pieces []piece) int {
 		if next == c.place || next < 0 || merges.get(pieces[c.place].id, pieces[next].id) != c.merge {
 			continue
 		}
-		pieces[c.place] = piece{c.id, Span{pieces[c.place].at.Start, pieces[next].at.End}}
+		pieces[c.place] = piece{c.id, pieces[c.place].start, pieces[next].end}
 		q.unlink(next)
 		if previous := q.links[c.place].previous; previous >= 0 {
 			q.offer(merges, pieces, previous)

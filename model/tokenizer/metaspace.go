@@ -21,7 +21,7 @@ const (
 )
 
 func (p prefixing) preTokenize(w *words) {
-	dst, from := w.buffer(0), origins{w.edits}
+	dst, from := w.buffer(0, len(w.text)), origins{w.edits}
 	w.next = w.next[:0]
 	for _, at := range w.spans {
 		start := len(dst.text)
@@ -69,16 +69,12 @@ func (p prefixing) rewrite(w rewriter, prefix bool) {
 // cutBefore starts a word at each mark.
 type cutBefore struct{ mark string }
 
-func (c cutBefore) split(dst []Span, text string, at Span) []Span {
-	for at.Start < at.End {
-		end := at.End
-		if n := strings.Index(text[at.Start+1:at.End], c.mark); n >= 0 {
-			end = at.Start + 1 + n
-		}
-		dst = append(dst, Span{at.Start, end})
-		at.Start = end
+func (c cutBefore) next(text string, at Span) (word, rest Span) {
+	end := at.End
+	if n := strings.Index(text[at.Start+1:at.End], c.mark); n >= 0 {
+		end = at.Start + 1 + n
 	}
-	return dst
+	return Span{at.Start, end}, Span{end, at.End}
 }
 
 // metaspaceFile is a Metaspace, pre-tokenizer or decoder.
@@ -122,20 +118,17 @@ func (m *metaspaceFile) preTokenizers() []preTokenizer {
 // whitespaceSplit is WhitespaceSplit: words are what is between white space.
 type whitespaceSplit struct{ properties []property }
 
-func (s whitespaceSplit) split(dst []Span, text string, at Span) []Span {
-	word := at.Start
+func (s whitespaceSplit) next(text string, at Span) (word, rest Span) {
+	start := at.Start
 	for i := at.Start; i < at.End; {
 		r, size := utf8.DecodeRuneInString(text[i:at.End])
 		if s.properties[r]&space != 0 {
-			if word < i {
-				dst = append(dst, Span{word, i})
+			if start < i {
+				return Span{start, i}, Span{i + size, at.End}
 			}
-			word = i + size
+			start = i + size
 		}
 		i += size
 	}
-	if word < at.End {
-		dst = append(dst, Span{word, at.End})
-	}
-	return dst
+	return Span{start, at.End}, Span{at.End, at.End}
 }

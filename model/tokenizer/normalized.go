@@ -1,6 +1,7 @@
 package tokenizer
 
 import (
+	"slices"
 	"unicode/utf8"
 	"unsafe"
 )
@@ -25,9 +26,10 @@ type edit struct {
 	from       Span
 }
 
-// reset empties n; what is appended next comes from the original's byte origin.
-func (n *normalized) reset(origin int) {
-	n.text = n.text[:0]
+// reset empties n; what is appended next comes from the original's byte origin,
+// and is mostly about as long as the original.
+func (n *normalized) reset(origin, length int) {
+	n.text = slices.Grow(n.text[:0], length)
 	n.edits = append(n.edits[:0], edit{from: Span{origin, origin}})
 }
 

@@ -13,13 +13,9 @@ type wordPattern struct {
 	match      func(scanner) int // length of the match where s starts, above 0
 }
 
-func (p wordPattern) split(dst []Span, text string, at Span) []Span {
-	for at.Start < at.End {
-		n := p.match(scanner{p.properties, text[at.Start:at.End]})
-		dst = append(dst, Span{at.Start, at.Start + n})
-		at.Start += n
-	}
-	return dst
+func (p wordPattern) next(text string, at Span) (word, rest Span) {
+	end := at.Start + p.match(scanner{p.properties, text[at.Start:at.End]})
+	return Span{at.Start, end}, Span{end, at.End}
 }
 
 // scanner looks at the start of the rest of a text.

@@ -11,6 +11,7 @@ type rewriter struct {
 	unread Span // of text
 	last   Span // read last
 	added  bool // the last character written is an added one
+	start  int  // of that in dst
 }
 
 func newRewriter(dst *normalized, text string, at Span) rewriter {
@@ -33,12 +34,17 @@ func (w *rewriter) replace(r rune, removed int) {
 	w.skip(removed)
 }
 
-// add writes r for the character read last, again.
+// add writes r for the character read last, again. One edit tells of all that
+// stands for it: a character may become eighteen.
 func (w *rewriter) add(r rune) {
-	start := len(w.dst.text)
+	w.start, w.added = len(w.dst.text), true
 	w.dst.text = utf8.AppendRune(w.dst.text, r)
-	w.dst.edits = append(w.dst.edits, edit{start, len(w.dst.text), w.last})
-	w.added = true
+	last := &w.dst.edits[len(w.dst.edits)-1]
+	if last.start < last.end && last.end == w.start && last.from == w.last {
+		last.end = len(w.dst.text)
+		return
+	}
+	w.dst.edits = append(w.dst.edits, edit{w.start, len(w.dst.text), w.last})
 }
 
 // change writes r for one character and removed more of them, or, if removed is
@@ -58,10 +64,21 @@ func (w *rewriter) remove(n int) {
 		return
 	}
 	if w.added {
-		w.dst.edits[len(w.dst.edits)-1].from = w.read()
+		w.restate(w.read())
 		n--
 	}
 	w.skip(n)
+}
+
+// restate says that the character written last, an added one, stands for from.
+func (w *rewriter) restate(from Span) {
+	last := &w.dst.edits[len(w.dst.edits)-1]
+	if last.start == w.start {
+		last.from = from
+		return
+	}
+	last.end = w.start
+	w.dst.edits = append(w.dst.edits, edit{w.start, len(w.dst.text), from})
 }
 
 // skip leaves n characters out.

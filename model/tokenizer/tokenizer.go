@@ -17,18 +17,18 @@ type model interface {
 	tokenize(w *workspace, dst []piece, word string) []piece
 }
 
-// piece is a token of a word and its place in the word.
+// piece is a token of a word and its place in the word, in bytes.
 type piece struct {
-	id int32
-	at Span
+	id, start, end int32
 }
 
 // Tokenizer is safe for concurrent use.
 type Tokenizer struct {
-	added           *addedTokens // found in the text as it is
-	addedNormalized *addedTokens // found in the normalised text
-	normalizers     []normalizer // at least one
-	preTokenizers   []preTokenizer
+	added           *addedTokens   // found in the text as it is
+	addedNormalized *addedTokens   // found in the normalised text
+	normalizers     []normalizer   // at least one
+	preTokenizers   []preTokenizer // but for those of splitters
+	splitters       []splitter     // cut what the preTokenizers leave into words
 	model           model
 	trimming        trimming
 	template        template
@@ -73,11 +73,12 @@ func (t *Tokenizer) EncodePair(dst *Encoding, first, second string, o Options) e
 	return t.finish(dst, s, t.template.pair, o)
 }
 
-// Text is a text's tokens, uncut, for pairs that it is the first of. It can be
+// Text is a text's tokens, for pairs that it is the first of. It can be
 // used again: each Tokenize overwrites it.
 type Text struct{ tokens sequence }
 
-// Tokenize tokenizes a text into dst; of the options ParseSpecialTokens counts.
+// Tokenize tokenizes a text into dst. The options are those of the pairs, but for
+// their Strategy.
 func (t *Tokenizer) Tokenize(dst *Text, text string, o Options) {
 	s := t.borrow(o)
 	defer t.giveBack(s)
@@ -96,7 +97,7 @@ func (t *Tokenizer) EncodePairOf(dst *Encoding, first *Text, second string, o Op
 // finish cuts the two sequences and puts them into dst.
 func (t *Tokenizer) finish(dst *Encoding, s *scratch, pieces []templatePiece, o Options) error {
 	dst.reset()
-	n1, n2 := len(s.first.ids), len(s.second.ids)
+	n1, n2 := s.first.count, s.second.count
 	k1, k2, err := o.keep(n1, n2, pieces)
 	if err != nil {
 		return err
@@ -164,14 +165,14 @@ func (t *Tokenizer) giveBack(s *scratch) {
 	if len(s.first.text) > maxScratch || len(s.second.text) > maxScratch {
 		return
 	}
-	s.first.reset("")
-	s.second.reset("")
+	s.first.reset("", Options{})
+	s.second.reset("", Options{})
 	t.scratch.Put(s)
 }
 
 // tokenize turns a whole text into tokens, without special ones around it.
 func (t *Tokenizer) tokenize(s *scratch, dst *sequence, text string, o Options) {
-	dst.reset(text)
+	dst.reset(text, o)
 	s.segments = t.added.split(s.segments[:0], text, o.ParseSpecialTokens)
 	for _, g := range s.segments {
 		if g.token != nil {
@@ -201,12 +202,36 @@ func (t *Tokenizer) tokenizeNormalized(s *scratch, dst *sequence, o Options) {
 }
 
 func (t *Tokenizer) tokenizeWords(s *scratch, dst *sequence) {
-	text, from := s.words.text, origins{s.words.edits}
+	from := origins{s.words.edits}
 	for _, w := range s.words.spans {
-		s.pieces = t.model.tokenize(&s.workspace, s.pieces[:0], text[w.Start:w.End])
-		for _, p := range s.pieces {
-			dst.add(p.id, from.characters(text, Span{w.Start + p.at.Start, w.Start + p.at.End}))
-		}
-		dst.next++
+		t.tokenizeSplit(s, dst, &from, t.splitters, w)
 	}
+}
+
+// tokenizeSplit goes through the words one by one: a list of them would be many
+// times as large as the text.
+func (t *Tokenizer) tokenizeSplit(s *scratch, dst *sequence, from *origins, splitters []splitter, at Span) {
+	if len(splitters) == 0 {
+		t.tokenizeWord(s, dst, from, at)
+		return
+	}
+	for at.Start < at.End {
+		var word Span
+		if word, at = splitters[0].next(s.words.text, at); word.Start < word.End {
+			t.tokenizeSplit(s, dst, from, splitters[1:], word)
+		}
+	}
+}
+
+func (t *Tokenizer) tokenizeWord(s *scratch, dst *sequence, from *origins, w Span) {
+	text := s.words.text
+	s.pieces = t.model.tokenize(&s.workspace, s.pieces[:0], text[w.Start:w.End])
+	for i, p := range s.pieces {
+		if dst.full() {
+			dst.count += len(s.pieces) - i
+			break
+		}
+		dst.add(p.id, from.characters(text, Span{w.Start + int(p.start), w.Start + int(p.end)}))
+	}
+	dst.next++
 }

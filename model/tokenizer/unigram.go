@@ -118,7 +118,7 @@ type arrival struct {
 const noStart = -1
 
 func (u *unigram) tokenize(w *workspace, dst []piece, word string) []piece {
-	w.arrivals = w.arrivals[:0]
+	w.arrivals = slices.Grow(w.arrivals[:0], len(word)+1)
 	for range len(word) + 1 {
 		w.arrivals = append(w.arrivals, arrival{start: noStart})
 	}
@@ -158,13 +158,17 @@ func (a *arrival) improve(b arrival) {
 
 // follow appends the pieces of the best way to the end.
 func (u *unigram) follow(dst []piece, arrivals []arrival) []piece {
-	kept := len(dst)
+	kept, most := len(dst), 0
+	for end := len(arrivals) - 1; end > 0; end = int(arrivals[end].start) {
+		most++
+	}
+	dst = slices.Grow(dst, most)
 	for end := len(arrivals) - 1; end > 0; {
 		a := arrivals[end]
 		if n := len(dst); a.id == u.unknown && n > kept && dst[n-1].id == u.unknown {
-			dst[n-1].at.Start = int(a.start)
+			dst[n-1].start = a.start
 		} else {
-			dst = append(dst, piece{a.id, Span{int(a.start), end}})
+			dst = append(dst, piece{a.id, a.start, int32(end)})
 		}
 		end = int(a.start)
 	}

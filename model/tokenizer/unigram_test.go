@@ -58,10 +58,10 @@ func scoreOf(t *rapid.T, u *unigram, v *vocabulary, text string) float64 {
 	var w workspace
 	sum, end, last := 0.0, 0, int32(-1)
 	for _, p := range u.tokenize(&w, nil, text) {
-		piece := text[p.at.Start:p.at.End]
+		piece := text[p.start:p.end]
 		switch {
-		case p.at.Start != end || p.id == u.unknown && last == u.unknown:
-			t.Fatalf("%q: piece %q (%d) at %v", text, piece, p.id, p.at)
+		case int(p.start) != end || p.id == u.unknown && last == u.unknown:
+			t.Fatalf("%q: piece %q (%d) at %d", text, piece, p.id, p.start)
 		case p.id == u.unknown:
 			sum += u.unknownScore * float64(utf8.RuneCountInString(piece))
 		case v.tokens[p.id] != piece:
@@ -69,7 +69,7 @@ func scoreOf(t *rapid.T, u *unigram, v *vocabulary, text string) float64 {
 		default:
 			sum += u.scores[p.id]
 		}
-		end, last = p.at.End, p.id
+		end, last = int(p.end), p.id
 	}
 	if end != len(text) {
 		t.Fatalf("%q: pieces end at %d", text, end)

@@ -42,7 +42,7 @@ func readWordPiece(c component) (*wordPiece, *vocabulary, error) {
 }
 
 func (w *wordPiece) tokenize(_ *workspace, dst []piece, word string) []piece {
-	unknown := piece{w.unknown, Span{0, len(word)}}
+	unknown := piece{w.unknown, 0, int32(len(word))}
 	if w.tooLong(word) {
 		return append(dst, unknown)
 	}
@@ -52,7 +52,7 @@ func (w *wordPiece) tokenize(_ *workspace, dst []piece, word string) []piece {
 		if n == 0 {
 			return append(dst[:kept], unknown)
 		}
-		dst = append(dst, piece{id, Span{start, start + n}})
+		dst = append(dst, piece{id, int32(start), int32(start + n)})
 		start += n
 	}
 	return dst

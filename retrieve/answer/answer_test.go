@@ -296,11 +296,12 @@ func TestRevocationUnderWay(t *testing.T) {
 	}
 }
 
-// entails is a classifier that lets pass what contains its word.
+// entails is a classifier that lets pass what contains its word, from a premise that
+// contains another.
 type entails struct {
-	word string
-	err  error
-	got  []gpu.Pair
+	premise, word string
+	err           error
+	got           []gpu.Pair
 }
 
 func (e *entails) Info() gpu.Info { return gpu.Info{Labels: []string{"contradiction", "ENTAILMENT"}} }
@@ -310,7 +311,7 @@ func (e *entails) Classify(_ context.Context, r gpu.ScoreRequest) ([]gpu.Classif
 	var all []gpu.Classification
 	for _, p := range r.Pairs {
 		logits := []float32{3, -3}
-		if strings.Contains(p.Second, e.word) {
+		if strings.Contains(p.First, e.premise) && strings.Contains(p.Second, e.word) {
 			logits = []float32{-3, 3}
 		}
 		all = append(all, gpu.Classification{Logits: logits})
@@ -328,6 +329,14 @@ func TestEntailment(t *testing.T) {
 	require.Contains(t, model.got[0].First, meals, "the passage is the premise")
 	require.Equal(t, meals, model.got[0].Second)
 
+	same := map[string]page{"a": {title: "A", text: meals}, "b": {title: "B", text: "Zebras. " + meals}, "c": {title: "C", text: meals}}
+	h = newHouse(t, same, says(sentences("S1 S2 S3", meals, "The meal allowance is 60 EUR.")))
+	h.Entailment = &entails{premise: "Zebras"}
+	got = h.ask("What is the meal allowance?")
+	require.Equal(t, []Sentence{{meals, []string{"S2"}}, {"The meal allowance is 60 EUR.", []string{"S2"}}}, got.Sentences, "each passage by itself")
+
+	h = newHouse(t, travel(), says(sentences("S2", meals, "Alcohol is not reimbursed.")))
+	h.Entailment = model
 	model.err = errBroken
 	got = h.ask("What is the meal allowance?")
 	require.Len(t, got.Sentences, 2)

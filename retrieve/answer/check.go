@@ -108,19 +108,17 @@ func clean(text string) bool {
 	})
 }
 
-// entailed keeps what the passages entail, as far as a model can tell.
+// entailed keeps what a cited passage entails by itself, as far as a model can
+// tell, and the citations of those that do.
 func (q *answering) entailed(ctx context.Context, said []Sentence) ([]Sentence, error) {
 	if q.Entailment == nil || len(said) == 0 {
 		return said, nil
 	}
-	label := slices.IndexFunc(q.Entailment.Info().Labels, IsEntailment)
-	pairs := make([]gpu.Pair, len(said))
+	var pairs []gpu.Pair
 	for i := range said {
-		var premise []string
 		for _, p := range q.cited(&said[i]) {
-			premise = append(premise, p.shown.whole())
+			pairs = append(pairs, gpu.Pair{First: p.shown.whole(), Second: said[i].Text})
 		}
-		pairs[i] = gpu.Pair{First: strings.Join(premise, "\n"), Second: said[i].Text}
 	}
 	judged, err := q.Entailment.Classify(ctx, gpu.ScoreRequest{Pairs: pairs, Truncation: gpu.Truncation{LongestFirst: true}})
 	if err != nil {
@@ -129,15 +127,27 @@ func (q *answering) entailed(ctx context.Context, said []Sentence) ([]Sentence, 
 		}
 		return said, ctx.Err()
 	}
-	kept := said[:0]
-	for i, s := range said {
-		if judged[i].Probabilities()[label] >= leastEntails {
+	return q.entailing(said, judged), nil
+}
+
+// entailing are the sentences by a model's judgements, one for each citation.
+func (q *answering) entailing(said []Sentence, judged []gpu.Classification) (kept []Sentence) {
+	label := slices.IndexFunc(q.Entailment.Info().Labels, IsEntailment)
+	for _, s := range said {
+		cited := s.Citations
+		s.Citations = nil
+		for i, id := range cited {
+			if judged[i].Probabilities()[label] >= leastEntails {
+				s.Citations = append(s.Citations, id)
+			}
+		}
+		if judged = judged[len(cited):]; len(s.Citations) > 0 {
 			kept = append(kept, s)
 		} else {
 			q.response.Dropped[NotEntailed]++
 		}
 	}
-	return kept, nil
+	return kept
 }
 
 // IsEntailment reports the label of a classifier that checks answers.

@@ -57,7 +57,7 @@ type Answer struct {
 
 // TLS is the certificate of the API's listener.
 type TLS struct {
-	Cert string `yaml:"cert" doc:"Certificate chain, PEM, the server's own first. Read again on SIGHUP."`
+	Cert string `yaml:"cert" doc:"Certificate chain, PEM, the server's own first. In this file its path, and that of the key, is relative to this file. Read again on SIGHUP."`
 	Key  string `yaml:"key" doc:"Its private key, PEM."`
 }
 
@@ -83,7 +83,7 @@ type Limits struct {
 type TenantLimits struct {
 	ConcurrentRequests   int     `yaml:"concurrent_requests" doc:"Its requests worked on at the same time; one more is answered with 429." example:"64"`
 	SearchesPerSecond    float64 `yaml:"searches_per_second" doc:"Its searches, with a second's worth at once; one more is answered with 429 and when to come again." example:"50"`
-	IngestBytesPerSecond Size    `yaml:"ingest_bytes_per_second" doc:"Bytes of its documents. A document alone is answered with 429 beyond it; a body of many (NDJSON) is read as fast, and ends with 429 at a line that would have to wait longer than read_timeout." example:"4MiB"`
+	IngestBytesPerSecond Size    `yaml:"ingest_bytes_per_second" doc:"Bytes that it writes: documents, access rows, judged queries. One alone is answered with 429 beyond it; a body of many (NDJSON) is read as fast, and ends with 429 at a line that would have to wait longer than read_timeout." example:"4MiB"`
 }
 
 // Auth lists the ways to prove an identity.

@@ -162,3 +162,16 @@ func TestDocumentIsCurrent(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, Document(), string(text), "run: go test ./server/config -rewrite")
 }
+
+// A certificate is where the file that names it says, wherever the daemon runs.
+func TestCertificatePaths(t *testing.T) {
+	dir := t.TempDir()
+	file := filepath.Join(dir, "sluice.yaml")
+	require.NoError(t, os.WriteFile(file, []byte("tls: {cert: certs/own.pem, key: /etc/key.pem}\n"), 0o600))
+	c, err := Load(file, nil, true)
+	require.NoError(t, err)
+	require.Equal(t, TLS{Cert: filepath.Join(dir, "certs", "own.pem"), Key: "/etc/key.pem"}, c.TLS)
+	c, err = Load(file, map[string]string{"tls.cert": "here.pem"}, true)
+	require.NoError(t, err)
+	require.Equal(t, "here.pem", c.TLS.Cert, "a flag's is relative to where it is given")
+}

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 	"reflect"
 	"strings"
 	"time"
@@ -18,7 +19,8 @@ const maxFile = 1 << 20
 
 // Load reads the file ("" for none), then the environment, then the overrides
 // (setting path, for example "limits.body_bytes", to value), and validates the
-// outcome. demo is the --demo flag. Relative paths are the working directory's.
+// outcome. demo is the --demo flag. Relative paths are the working directory's,
+// but for those of the certificate that the file names: they are the file's directory's.
 func Load(file string, overrides map[string]string, demo bool) (Config, error) {
 	c := Default()
 	if file != "" {
@@ -55,7 +57,16 @@ func (c *Config) readFile(file string) error {
 	if err := c.parse(text); err != nil {
 		return fmt.Errorf("%s: %w", file, err)
 	}
+	c.TLS.Cert, c.TLS.Key = beside(file, c.TLS.Cert), beside(file, c.TLS.Key)
 	return nil
+}
+
+// beside is a path in a file, which is relative to where the file is.
+func beside(file, path string) string {
+	if path == "" || filepath.IsAbs(path) {
+		return path
+	}
+	return filepath.Join(filepath.Dir(file), path)
 }
 
 func (c *Config) parse(text []byte) error {

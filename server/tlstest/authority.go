@@ -76,15 +76,28 @@ func (a *Authority) write(dir, name, kind string, der []byte) string {
 // Client returns a client that trusts the authority and keeps its connection.
 // change, if it is not nil, changes its TLS.
 func (a *Authority) Client(change func(*tls.Config)) *http.Client {
-	roots := x509.NewCertPool()
-	roots.AddCert(a.cert)
-	config := &tls.Config{RootCAs: roots}
+	config := a.trusted()
 	if change != nil {
 		change(config)
 	}
 	transport := &http.Transport{TLSClientConfig: config}
 	a.t.Cleanup(transport.CloseIdleConnections)
 	return &http.Client{Transport: transport, Timeout: time.Minute}
+}
+
+func (a *Authority) trusted() *tls.Config {
+	roots := x509.NewCertPool()
+	roots.AddCert(a.cert)
+	return &tls.Config{RootCAs: roots}
+}
+
+// Dial returns a connection that trusts the authority.
+func (a *Authority) Dial(address string) net.Conn {
+	a.t.Helper()
+	c, err := tls.Dial("tcp", address, a.trusted())
+	require.NoError(a.t, err)
+	a.t.Cleanup(func() { c.Close() })
+	return c
 }
 
 // Serial returns the number of the certificate that a fresh connection shows.

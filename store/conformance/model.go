@@ -168,6 +168,9 @@ func (m *model) committed(t *rapid.T, at place, v store.Version, got store.Recei
 		Title: v.Title, Format: v.Format, Chunker: v.Chunker, Model: v.Model, Identity: v.Identity,
 		FirstRow: got.FirstRow, Rows: uint32(len(v.Chunks)), Coded: v.Codes != nil, Access: access, Updated: got.Updated,
 	}
+	if got.Class != 0 { // a store need not keep it
+		r.Class = access.Class()
+	}
 	if old == nil {
 		m.useOnce(t, m.ordinals, at.collection, got.Ordinal)
 	} else {

@@ -29,12 +29,18 @@ func (t *txn) exec(sql string, args ...any) error {
 	return err
 }
 
-// change takes the next epoch, puts the change into the feed and notifies.
-// From here on other writes wait for this one.
+// A statement that begins so takes the next epoch and puts a change of the kind,
+// collection, ordinal and author ($1 to $4) into the feed. One that returns
+// notified tells the epoch, here and to those who listen.
+const (
+	nextEpoch = `with next as (update meta set epoch = epoch + 1 returning epoch, id),
+		fed as (insert into changes (epoch, kind, collection, ordinal, author) select epoch, $1, $2, $3, $4 from next) `
+	notified = `next.epoch, pg_notify('` + channel + `', next.id || ' ' || next.epoch)::text`
+)
+
+// change makes a change. From here on other writes wait for this one.
 func (t *txn) change(kind store.ChangeKind, collection, ordinal uint32) (epoch uint64, err error) {
-	err = t.row(`with next as (update meta set epoch = epoch + 1 returning epoch)
-		insert into changes (epoch, kind, collection, ordinal, author) select epoch, $1, $2, $3, $4 from next
-		returning epoch, pg_notify('`+channel+`', '')::text`, uint8(kind), collection, ordinal, t.author).Scan(&epoch, nil)
+	err = t.row(nextEpoch+"select "+notified+" from next", uint8(kind), collection, ordinal, t.author).Scan(&epoch, nil)
 	return epoch, err
 }
 
@@ -76,6 +82,7 @@ func (s *Store) receipt(ctx context.Context, write func(*txn) (store.Receipt, er
 	if err != nil {
 		return store.Receipt{}, err
 	}
+	s.hints.read(r.Epoch)
 	return r, nil
 }
 
@@ -258,14 +265,11 @@ func (t *txn) replaceAccess(collection uint32, live []store.Generation, r store.
 	if bytes.Equal(encode.AppendAccess(nil, r.Access), row) {
 		return store.Receipt{Record: r, Unchanged: true}, nil
 	}
-	epoch, err := t.change(store.DocumentChanged, collection, r.Ordinal)
-	if err != nil {
-		return store.Receipt{}, err
-	}
-	r.Access, r.Epoch, r.Updated = access, epoch, now()
-	return store.Receipt{Record: r, AccessOnly: true}, t.exec(
-		"update documents set access = $3, epoch = $4, updated = $5 where collection = any($1) and ordinal = $2",
-		numbersOf(live), r.Ordinal, row, epoch, r.Updated.UnixMicro())
+	r.Access, r.Updated = access, now()
+	err := t.row(nextEpoch+`update documents set access = $5, epoch = next.epoch, updated = $6 from next
+		where collection = any($7) and ordinal = $3 returning `+notified,
+		uint8(store.DocumentChanged), collection, r.Ordinal, t.author, row, r.Updated.UnixMicro(), numbersOf(live)).Scan(&r.Epoch, nil)
+	return store.Receipt{Record: r, AccessOnly: true}, err
 }
 
 // errConflict: the document or the generations changed between the read and the write.
@@ -298,18 +302,25 @@ func (s *Store) SetAccess(ctx context.Context, collection uint32, key string, ch
 }
 
 func (t *txn) setAccess(collection uint32, old store.Record, access filter.Access) (store.Receipt, error) {
-	live, err := t.live(collection)
-	if err != nil {
+	var c store.Collection
+	var r store.Record
+	batch := &pgx.Batch{}
+	batch.Queue(lockCollection, collection).Query(func(rows pgx.Rows) (err error) {
+		c, err = one(rows, scanCollection)
+		return err
+	})
+	batch.Queue(selectRecords+byKey, old.Collection, []byte(old.Key)).Query(func(rows pgx.Rows) (err error) {
+		r, err = one(rows, scanRecord)
+		return err
+	})
+	err := t.tx.SendBatch(t.ctx, batch).Close()
+	if err != nil && !errors.Is(err, store.ErrNotFound) {
 		return store.Receipt{}, err
 	}
-	r, err := t.lookup(live[0].ID, old.Key)
-	if err != nil {
-		return store.Receipt{}, err
+	if live := c.Live(); err == nil && live[0].ID == old.Collection && r.Epoch == old.Epoch {
+		return t.replaceAccess(collection, live, r, access)
 	}
-	if r.Epoch != old.Epoch || r.Collection != old.Collection {
-		return store.Receipt{}, errConflict
-	}
-	return t.replaceAccess(collection, live, r, access)
+	return store.Receipt{}, errConflict // who asks again is told what is not there
 }
 
 // Delete removes a document.

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"log/slog"
 	"math"
+	"strconv"
+	"strings"
 	"sync"
 	"time"
 
@@ -14,8 +16,8 @@ import (
 )
 
 const (
-	// channel is notified by every write. It only hints: all databases' schemas
-	// share it, and notifications may be lost.
+	// channel is notified by every write, of which store and what epoch: all schemas
+	// of a database share it. It only hints, since notifications may be lost.
 	channel = "sluice"
 	// pollEach is how often a wait looks without a hint.
 	pollEach = time.Second
@@ -30,10 +32,17 @@ type hints struct {
 	seen  uint64        // the greatest epoch that was read
 }
 
-func (h *hints) next() <-chan struct{} {
+func (h *hints) next() (given <-chan struct{}, seen uint64) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	return h.given
+	return h.given, h.seen
+}
+
+// forget is for a database that has gone back, to a standby that lagged.
+func (h *hints) forget() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.seen = 0
 }
 
 func (h *hints) give() {
@@ -88,10 +97,15 @@ func (s *Store) hear(ctx context.Context, config *pgx.ConnConfig, listening func
 		return err
 	}
 	listening()
+	s.hints.give() // something may have been missed
 	for {
-		s.hints.give()
-		if _, err := conn.WaitForNotification(ctx); err != nil {
+		told, err := conn.WaitForNotification(ctx)
+		if err != nil {
 			return err
+		}
+		id, epoch, _ := strings.Cut(told.Payload, " ")
+		if n, err := strconv.ParseUint(epoch, 10, 64); err == nil && id == s.id {
+			s.hints.read(n)
 		}
 	}
 }
@@ -116,11 +130,14 @@ func (s *Store) Epoch(ctx context.Context) (epoch uint64, err error) {
 	return epoch, err
 }
 
-// WaitChange asks for the epoch after each hint, and every second without one.
+// WaitChange asks for the epoch every second, unless it is told of it.
 func (s *Store) WaitChange(ctx context.Context, after uint64) error {
 	for {
-		hint := s.hints.next()
-		epoch, err := s.Epoch(ctx)
+		hint, epoch := s.hints.next()
+		err := s.call(ctx, func(context.Context) error { return nil }) // it may be closed
+		if err == nil && epoch <= after {
+			epoch, err = s.Epoch(ctx)
+		}
 		if err != nil || epoch > after {
 			return err
 		}
@@ -162,6 +179,9 @@ func (s *Store) Changes(ctx context.Context, after uint64, limit int) (changes [
 	err = s.call(ctx, func(ctx context.Context) error { return s.pool.SendBatch(ctx, batch).Close() })
 	if err != nil {
 		return nil, err
+	}
+	if len(changes) == 0 {
+		s.hints.forget()
 	}
 	return changes, nil
 }

@@ -14,8 +14,13 @@ import (
 	"sluice/store/encode"
 )
 
-func readCollection(ctx context.Context, q querier, id uint32, suffix string) (store.Collection, error) {
-	rows, err := q.Query(ctx, selectCollections+" where id = $1"+suffix, id)
+const (
+	collectionByID = selectCollections + " where id = $1"
+	lockCollection = collectionByID + " for no key update"
+)
+
+func readCollection(ctx context.Context, q querier, sql string, id uint32) (store.Collection, error) {
+	rows, err := q.Query(ctx, sql, id)
 	if err != nil {
 		return store.Collection{}, err
 	}
@@ -28,7 +33,7 @@ func readCollection(ctx context.Context, q querier, id uint32, suffix string) (s
 
 func (s *Store) collectionByID(ctx context.Context, id uint32) (c store.Collection, err error) {
 	err = s.call(ctx, func(ctx context.Context) (err error) {
-		c, err = readCollection(ctx, s.pool, id, "")
+		c, err = readCollection(ctx, s.pool, collectionByID, id)
 		return err
 	})
 	return c, err
@@ -36,7 +41,7 @@ func (s *Store) collectionByID(ctx context.Context, id uint32) (c store.Collecti
 
 // lock returns the collection and keeps others from writing to it.
 func (t *txn) lock(collection uint32) (store.Collection, error) {
-	return readCollection(t.ctx, t.tx, collection, " for no key update")
+	return readCollection(t.ctx, t.tx, lockCollection, collection)
 }
 
 // live locks a collection and returns its generations, the serving one first.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pickle
-from collections.abc import Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from typing import Any
 
 import httpx
@@ -234,8 +234,9 @@ EVENTS = (
 
 @pytest.mark.parametrize("size", [1, 2, 3, 7, 1000])
 def test_events_are_read_however_they_are_cut(size: int) -> None:
-    events = calls.Events()
-    seen = [e for at in range(0, len(EVENTS), size) for e in events.feed(EVENTS[at : at + size])]
+    call = calls.watch_reindex("c")
+    reader = calls.Events(call.read)
+    seen = [e for at in range(0, len(EVENTS), size) for e in reader.feed(EVENTS[at : at + size])]
     assert [len(g.generations) for g in seen] == [0, 1]
 
 
@@ -254,4 +255,109 @@ async def test_a_watch_may_be_silent_for_long(scripted: Scripted) -> None:
 
 def test_events_are_bounded() -> None:
     with pytest.raises(errors.AnswerError):
-        list(calls.Events().feed(b"x" * (calls.Events.LARGEST + 1)))
+        list(calls.Events(bytes).feed(b"x" * (calls.Events.LARGEST + 1)))
+
+
+ANSWER = (
+    b'{"outcome":"answered","sentences":[{"text":"It is so.","citations":["S1"]}],"passages":[],"queries":["q"],"dropped":{},'
+    b'"degraded":[],"counts":{"visible":1,"out_of_scope":0},'
+    b'"usage":{"calls":1,"context_tokens":5,"prompt_tokens":2,"completion_tokens":1,"cost":0}}'
+)
+STEPS = [
+    b'data: {"queries":["q"]}\n\n',
+    b'data: {"sentence":{"text":"It is so.","citations":["S1"]}}\n\n',
+    b'data: {"answer":' + ANSWER + b"}\n\n",
+]
+
+
+class Parts(httpx.SyncByteStream, httpx.AsyncByteStream):
+    """A body that comes in parts, and breaks off where a part is an error."""
+
+    def __init__(self, *parts: bytes | Exception) -> None:
+        self._parts = parts
+
+    def __iter__(self) -> Iterator[bytes]:
+        for part in self._parts:
+            if isinstance(part, Exception):
+                raise part
+            yield part
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        for part in self:
+            yield part
+
+
+async def _streams(clients: tuple[Client, AsyncClient]) -> list[tuple[list[wire.AnswerEvent], Exception | None]]:
+    """Return what both clients get of a streamed answer, and what ended it."""
+    client, async_client = clients
+    got: list[tuple[list[wire.AnswerEvent], Exception | None]] = []
+    events: list[wire.AnswerEvent] = []
+    try:
+        for event in client.stream_answer("c", "q"):
+            events.append(event)
+        got.append((events, None))
+    except errors.SluiceError as error:
+        got.append((events, error))
+    events = []
+    try:
+        async for event in async_client.stream_answer("c", "q"):
+            events.append(event)
+        got.append((events, None))
+    except errors.SluiceError as error:
+        got.append((events, error))
+    return got
+
+
+async def test_an_answer_that_has_not_begun_is_asked_for_again(scripted: Scripted) -> None:
+    tries: list[str] = []
+
+    def handler(request: httpx.Request) -> httpx.Response:
+        tries.append(request.headers["Accept"])
+        match len(tries) % 3:
+            case 1:
+                return httpx.Response(429, json=PROBLEM, headers={"Retry-After": "1"})
+            case 2:
+                raise httpx.ConnectError("gone")
+        return httpx.Response(200, stream=Parts(*STEPS))
+
+    for events, error in await _streams(scripted(handler)):
+        assert error is None
+        assert [e.queries for e in events] == [["q"], None, None]
+        assert events[1].sentence == wire.AnswerSentence("It is so.", ["S1"])
+        assert events[2].answer is not None
+        assert events[2].answer.usage.context_tokens == 5
+    assert tries == ["text/event-stream"] * 6
+
+
+@pytest.mark.parametrize(
+    ("parts", "steps", "kind"),
+    [
+        ([], 0, errors.IncompleteError),
+        ([*STEPS[:2], httpx.ReadError("broken")], 2, errors.TransportError),
+        ([httpx.RemoteProtocolError("broken")], 0, errors.TransportError),
+        ([httpx.ReadTimeout("slow")], 0, errors.DeadlineError),
+        (STEPS[:2], 2, errors.IncompleteError),
+        ([STEPS[0], STEPS[2][:40]], 1, errors.IncompleteError),
+        ([STEPS[0], b"data: {\n\n"], 1, errors.AnswerError),
+        ([STEPS[0], b'data: {"problem":{"type":"about:blank","title":"No","status":503}}\n\n'], 1, errors.UnavailableError),
+    ],
+)
+async def test_an_answer_that_has_begun_is_not_repeated(
+    parts: list[bytes | Exception], steps: int, kind: type[Exception], scripted: Scripted
+) -> None:
+    tries: list[str] = []
+
+    def handler(request: httpx.Request) -> httpx.Response:
+        tries.append(request.url.path)
+        return httpx.Response(200, stream=Parts(*parts))
+
+    for events, error in await _streams(scripted(handler)):
+        assert len(events) == steps
+        assert type(error) is kind
+    assert len(tries) == 2, "once by each client"
+
+
+async def test_a_refused_answer_is_no_stream(scripted: Scripted) -> None:
+    for events, error in await _streams(scripted(lambda _: httpx.Response(404, json=PROBLEM))):
+        assert events == []
+        assert type(error) is errors.NotFoundError

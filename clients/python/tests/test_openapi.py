@@ -10,11 +10,12 @@ from pathlib import Path
 from conftest import HANDBOOK, Daemon
 
 HERE = Path(__file__).parent
+TINY = HERE.parents[2] / "model" / "testdata" / "bert_e2e_wordpiece_cased"
 SEED = "7"
 
 
 def test_the_daemon_does_what_its_description_says(tmp_path: Path) -> None:
-    with Daemon(tmp_path) as daemon:
+    with Daemon(tmp_path, model=str(TINY)) as daemon:
         with daemon.client("root") as root:
             root.create_collection("handbook")
             assert len(list(root.ingest("handbook", HANDBOOK))) == len(HANDBOOK)

@@ -32,7 +32,7 @@ def test_the_documentation_runs(daemon: Daemon, monkeypatch: pytest.MonkeyPatch,
     monkeypatch.setenv("SLUICE_TOKEN", daemon.keys["root"])
     monkeypatch.setenv("ANNS_TOKEN", daemon.keys["ann"])
     blocks = re.findall(r"```python\n(.*?)```", DOCS.read_text(), re.DOTALL)
-    assert len(blocks) == 4
+    assert len(blocks) == 5
     names: dict[str, object] = {}
     for block in blocks:
         exec(compile(block, str(DOCS), "exec"), names)
@@ -41,6 +41,7 @@ def test_the_documentation_runs(daemon: Daemon, monkeypatch: pytest.MonkeyPatch,
     client.close()
     printed = capsys.readouterr().out
     assert "1 leave.md created None" in printed
+    assert "evidence ['leave.md', 'trains.md']" in printed
     assert printed.count("Thirty days a year.") == 3
 
 

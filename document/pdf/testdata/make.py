@@ -156,5 +156,53 @@ def slides():
     c.save()
 
 
-for make in (columns, tables, notes, encrypted, slides):
+def cells():
+    """As typesetters draw: all lines of a cell, then the next one; what stands at one height in one string with steps in it,
+    back where a word is wider than its column. The last column stands out of the rules, and the table goes on."""
+    c = new("cells.pdf")
+    lefts, end = [57, 100, 128, 200, 290], 350
+    head = [["Town"], ["Code"], ["Who", "warns it"], ["Houses", "that stand", "low"], ["Address"]]
+    rows = [
+        [["Netherbridge"], ["NB7"], ["The mill and", "its keeper"], ["12 by the old", "weir"], ["mill@netherbridge.example"]],
+        [["Upper", "Weir"], ["UW12"], ["The school"], ["none"], ["school@upperweir.example"]],
+        [["Stone"], ["ST9"], [], ["7, all behind", "the dam of the", "year before"], ["town@stone.example"]],
+        [["– Isle"], ["IS4"], ["The ferry,", "by horn"], ["3"], ["ferry@isle.example"]],
+        [["Longmeadow"], ["LM33"], ["Riders from", "Stone"], ["40 on both", "banks"], ["riders@longmeadow.example"]],
+        [["Ford"], ["FO2"], ["The inn"], ["1"], ["inn@ford.example"]],
+    ]
+    c.setFont("Helvetica", 10)
+    c.drawString(57, HEIGHT - 80, "Whom the office calls when the water rises:")
+    y = HEIGHT - 100
+    for part in (rows[:3], rows[3:]):
+        c.setFont("Helvetica", 10)
+        c.rect(57, y, end - 57, 0.8, stroke=0, fill=1)
+        y = drawn(c, [head], lefts, y)
+        c.rect(57, y, end - 57, 0.4, stroke=0, fill=1)
+        y = drawn(c, part, lefts, y)
+        c.rect(57, y, end - 57, 0.8, stroke=0, fill=1)
+        c.showPage()
+        y = HEIGHT - 60
+    c.save()
+
+
+def drawn(c, rows, lefts, y, size=10, leading=12):
+    pieces = []
+    for row in rows:
+        for x, lines in zip(lefts, row):
+            pieces += [(x, y - leading * (n + 1), line) for n, line in enumerate(lines)]
+        y -= leading * max(len(lines) for lines in row)
+    at = 0
+    while at < len(pieces):
+        x, height, text = pieces[at]
+        string, right = f"({text})", x + c.stringWidth(text, "Helvetica", size)
+        at += 1
+        while at < len(pieces) and pieces[at][1] == height:
+            step, text = pieces[at][0], pieces[at][2]
+            string += f" {(right - step) / size * 1000:.1f} ({text})"
+            right, at = step + c.stringWidth(text, "Helvetica", size), at + 1
+        c._code.append(f"BT /F1 {size} Tf 1 0 0 1 {x} {height} Tm [{string}] TJ ET".replace("–", "\\226"))
+    return y - 5
+
+
+for make in (columns, tables, notes, encrypted, slides, cells):
     make()

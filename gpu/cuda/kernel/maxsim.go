@@ -7,6 +7,7 @@ import (
 
 	"gorgonia.org/cu"
 
+	"sluice/gpu"
 	"sluice/gpu/cuda/driver"
 )
 
@@ -16,7 +17,7 @@ import (
 func (s *Set) MaxSim(in cu.Stream, scores, query cu.DevicePtr, tokens, dims int, codes, offsets cu.DevicePtr, passages int) error {
 	shared := 4 * tokens * (dims + 1)
 	if dims%32 != 0 || shared > s.shared {
-		return fmt.Errorf("kernel: late interaction of %d tokens of %d dimensions: the device has no room for them", tokens, dims)
+		return fmt.Errorf("kernel: %w: late interaction of %d tokens of %d dimensions: the device has no room for them", gpu.ErrInput, tokens, dims)
 	}
 	return driver.Launch(s.functions["maxsim"], in, driver.Size{X: uint32(passages)}, driver.Size{X: 128}, shared,
 		uint64(scores), uint64(query), driver.Int(tokens), driver.Int(dims), uint64(codes), uint64(offsets))

@@ -4,7 +4,6 @@ package kernel
 
 import (
 	"bufio"
-	"context"
 	"encoding/binary"
 	"encoding/json"
 	"os"
@@ -17,8 +16,8 @@ import (
 
 	"sluice/kernels/ref"
 	"sluice/model"
-	"sluice/model/hub"
 	"sluice/model/tokenizer"
+	"sluice/needs"
 )
 
 const goldens = "../../cpu/testdata/minilm/"
@@ -37,16 +36,7 @@ type layer struct {
 }
 
 func (b *bench) miniLM() (*encoder, *tokenizer.Tokenizer) {
-	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Minute)
-	defer cancel()
-	dir, err := hub.Pull(ctx, "all-minilm-l6-v2", hub.Options{})
-	if err != nil {
-		if os.Getenv("SLUICE_REQUIRE_ALL") == "1" {
-			b.Fatalf("all-MiniLM-L6-v2: %v", err)
-		}
-		b.Skipf("SKIPPED, lacks all-MiniLM-L6-v2: %v", err)
-	}
-	m, err := model.Load(dir)
+	m, err := model.Load(needs.Model(b))
 	require.NoError(b, err)
 	tok, err := tokenizer.Load(m.Tokenizer)
 	require.NoError(b, err)

@@ -37,13 +37,9 @@ func Load() (*Set, error) {
 			return nil, fmt.Errorf("kernel: %w", err)
 		}
 	}
-	ptx, err := cuda.PTX(has[0], has[1])
+	module, err := load(has[0], has[1])
 	if err != nil {
 		return nil, err
-	}
-	module, err := cu.LoadData(ptx)
-	if err != nil {
-		return nil, fmt.Errorf("kernel: the driver does not take the kernels: %w", err)
 	}
 	s := &Set{module: module, processors: has[2], shared: has[3] - declared, functions: map[string]cu.Function{}}
 	if s.products = variants80; has[0] == 9 && has[1] == 0 {
@@ -53,6 +49,23 @@ func Load() (*Set, error) {
 		return nil, errors.Join(err, s.Close())
 	}
 	return s, nil
+}
+
+// load loads the first image that the driver takes.
+func load(major, minor int) (cu.Module, error) {
+	images, err := cuda.Images(major, minor)
+	if err != nil {
+		return cu.Module{}, err
+	}
+	var refused []error
+	for _, image := range images {
+		module, err := cu.LoadData(image)
+		if err == nil {
+			return module, nil
+		}
+		refused = append(refused, err)
+	}
+	return cu.Module{}, fmt.Errorf("kernel: the driver does not take the kernels: %w", errors.Join(refused...))
 }
 
 // names are the kernels of every device, and whether one may need more than 48 KiB of shared memory.

@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"gorgonia.org/cu"
 
+	"sluice/kernels/cuda"
 	"sluice/kernels/ref"
 )
 
@@ -112,6 +113,15 @@ func TestLoad(t *testing.T) {
 	require.Contains(t, b.functions, b.products[0].name)
 	require.Contains(t, b.functions, b.products[1].name)
 	require.Equal(t, 2, b.processors)
+	major, minor, err := cu.Device(0).ComputeCapability()
+	require.NoError(t, err)
+	images, err := cuda.Images(major, minor)
+	require.NoError(t, err)
+	module, err := cu.LoadData(images[0])
+	require.Equal(t, len(images) == 1 || cu.Version() >= 13000, err == nil, "machine code on a driver of its age: %v", err)
+	if err == nil {
+		require.NoError(t, module.Unload())
+	}
 	x := upload(b, make([]float32, 1<<12))
 	a := Answer{x, x, room(b, b.CandidateBytes(9, 1)), 1}
 	vectors := Vectors{Data: x, Count: 9, Width: 384}
@@ -119,9 +129,9 @@ func TestLoad(t *testing.T) {
 	require.NoError(t, cu.Synchronize())
 }
 
-// Other devices get the other module; those with less shared memory search in smaller groups.
+// Other devices get the other module, and drivers of CUDA 13 machine code; those with less shared memory search in smaller groups.
 func TestOtherDevices(t *testing.T) {
-	for _, device := range [][2]string{{"80", "11080"}, {"89", "12020"}, {"90", "12000"}} {
+	for _, device := range [][2]string{{"80", "11080"}, {"89", "12020"}, {"90", "12000"}, {"90", "13000"}} {
 		command := exec.Command(os.Args[0], "-test.run=^(TestLoad|TestSearchOfNothing|TestAttentionIgnoresNeighbours)$")
 		command.Env = append(os.Environ(), "CUDA_EMULATOR_COMPUTE="+device[0], "CUDA_EMULATOR_VERSION="+device[1])
 		out, err := command.CombinedOutput()

@@ -11,8 +11,8 @@
 //	20     payload
 //
 // Hello, Load and Loaded are JSON, as they come once; Run, Answer and Failure
-// are laid out in run.go and answer.go, Hold, Drop, Search and Found in
-// memory.go and search.go.
+// are laid out in run.go and answer.go, Hold and Drop in memory.go, Search and
+// Found in search.go, MaxSim in maxsim.go.
 package wire
 
 import (
@@ -45,9 +45,9 @@ var ErrFrame = errors.New("invalid frame")
 // Kind is of a message.
 type Kind uint16
 
-// The worker sends Hello first, unasked. It answers a Load or a Hold by Loaded,
-// a Run by an Answer, a Search by Found, and each of these by a Failure; a Drop
-// has no answer.
+// The worker sends Hello first, unasked, and to answer a Status. It answers a Load or a Hold by Loaded,
+// a Run or a MaxSim by an Answer, a Search by Found, and each of these by a
+// Failure; a Drop has no answer.
 const (
 	KindHello Kind = iota + 1
 	KindLoad
@@ -59,6 +59,8 @@ const (
 	KindDrop
 	KindSearch
 	KindFound
+	KindMaxSim
+	KindStatus
 )
 
 // Frame is a message as it arrives. Its payload is valid until the next Read.
@@ -105,7 +107,7 @@ func parseHeader(h *[headerSize]byte) (f Frame, size int, err error) {
 		err = fmt.Errorf("%w: it begins with %q", ErrFrame, h[:4])
 	case version != Version:
 		err = fmt.Errorf("%w: of version %d, this side speaks %d: install sluice and sluice-gpu of one release", ErrFrame, version, Version)
-	case f.Kind < KindHello || f.Kind > KindFound:
+	case f.Kind < KindHello || f.Kind > KindStatus:
 		err = fmt.Errorf("%w: of kind %d", ErrFrame, f.Kind)
 	case length > MaxPayload:
 		err = fmt.Errorf("%w: %d bytes, %d are allowed", ErrFrame, length, MaxPayload)

@@ -41,6 +41,9 @@ type Loaded struct {
 	Bytes int64
 }
 
+// AppendStatus makes a frame in place of dst that asks for a Hello.
+func AppendStatus(dst []byte, id uint32) ([]byte, error) { return seal(begin(dst), KindStatus, id) }
+
 // AppendJSON makes a frame of a Hello, Load or Loaded in place of dst.
 func AppendJSON(dst []byte, kind Kind, id uint32, message any) ([]byte, error) {
 	data, err := json.Marshal(message)

@@ -138,6 +138,27 @@ func TestSearch(t *testing.T) {
 	require.ErrorIs(t, Found{make([]int32, 3), make([]float32, 3)}.Decode(f.Payload), ErrFrame, "not what was asked for")
 }
 
+func TestMaxSim(t *testing.T) {
+	query := make([]float32, 2*32)
+	query[33] = 1.5
+	passages := [][]byte{[]byte("12345678"), nil, []byte("abcdefghijklmnop")}
+	data, err := AppendMaxSim(nil, 1, query, 32, passages)
+	require.NoError(t, err)
+	f := read(t, data)
+	require.Equal(t, KindMaxSim, f.Kind)
+	m := MaxSim{Offsets: []int32{9}}
+	require.NoError(t, m.Decode(f.Payload))
+	require.Equal(t, []any{32, 2, []int32{0, 1, 1, 3}, "12345678abcdefghijklmnop"}, []any{m.Dimensions, m.Tokens, m.Offsets, string(m.Codes)})
+	got := make([]float32, len(query))
+	floats(got, m.Query)
+	require.Equal(t, query, got)
+	for i, bad := range map[int]byte{0: 33, 2: 1, 4: 0, 5: 9, 8: 4, 10: 1, 12: 2, 15: 255, 20: 1} { // dimensions, tokens, passages, rows
+		payload := bytes.Clone(f.Payload)
+		payload[i] = bad
+		require.ErrorIs(t, m.Decode(payload), ErrFrame, "byte %d", i)
+	}
+}
+
 // Every flipped bit and every cut is found.
 func TestDamage(t *testing.T) {
 	data, err := AppendRun(nil, 7, 0, WantPooled, batch(2))
@@ -203,7 +224,8 @@ func FuzzRead(f *testing.F) {
 	hold, _ := AppendHold(nil, 2, 1, 10, 5, func(dst []byte) []byte { return append(dst, 1, 2) })
 	search, _ := AppendSearch(nil, 3, Search{1, 9, 8, 5, []uint32{2}, make([]byte, 16)})
 	found, _ := AppendFound(nil, 3, Found{make([]int32, 2), make([]float32, 2)})
-	for _, seed := range [][]byte{run, answer, failure, load, hold, search, found} {
+	maxsim, _ := AppendMaxSim(nil, 4, make([]float32, 32), 32, [][]byte{make([]byte, 16), nil})
+	for _, seed := range [][]byte{run, answer, failure, load, hold, search, found, maxsim} {
 		f.Add(seed[headerSize:], seed[6], false)
 		f.Add(seed, seed[6], true)
 	}
@@ -242,6 +264,11 @@ func FuzzRead(f *testing.F) {
 				again, err := AppendSearch(nil, frame.ID, s)
 				require.NoError(t, err)
 				require.Equal(t, frame.Payload, again[headerSize:])
+			}
+		case KindMaxSim:
+			var m MaxSim
+			if m.Decode(frame.Payload) == nil {
+				require.Len(t, m.Codes, int(m.Offsets[len(m.Offsets)-1])*rowBytes(m.Dimensions))
 			}
 		case KindFound:
 			_ = Found{make([]int32, 2), make([]float32, 2)}.Decode(frame.Payload)

@@ -41,11 +41,13 @@ type lane struct {
 	work    chan job
 	request wire.Run
 	search  search
+	maxsim  wire.MaxSim
 	buffer  []byte
 }
 
-// job is a run if it has a payload, else the lane's search.
+// job is a request: a search is in its lane, of others there is the payload.
 type job struct {
+	kind    wire.Kind
 	id      uint32
 	model   *Model
 	payload []byte
@@ -62,7 +64,7 @@ func Serve(connection io.ReadWriter, ordinal int) error {
 		device: d, reader: wire.NewReader(connection), writer: connection,
 		models: map[int]*Model{}, held: memories{of: map[uint32]*memory{}}, free: make(chan *lane, slots), failed: make(chan error, 1),
 	}
-	if err := s.hello(); err != nil {
+	if err := s.hello(0); err != nil {
 		return err
 	}
 	for range slots {
@@ -79,13 +81,14 @@ func Serve(connection io.ReadWriter, ordinal int) error {
 	return err
 }
 
-func (s *server) hello() error {
+// hello says how the device is now.
+func (s *server) hello(id uint32) error {
 	described, err := s.device.Describe()
 	if err != nil {
 		return err
 	}
 	return s.send(func(dst []byte) ([]byte, error) {
-		return wire.AppendJSON(dst, wire.KindHello, 0, wire.Hello{Device: described, Process: os.Getpid()})
+		return wire.AppendJSON(dst, wire.KindHello, id, wire.Hello{Device: described, Process: os.Getpid()})
 	})
 }
 
@@ -142,7 +145,7 @@ func (s *server) take(f wire.Frame) error {
 	switch f.Kind {
 	case wire.KindLoad:
 		return s.load(f)
-	case wire.KindRun:
+	case wire.KindRun, wire.KindMaxSim:
 		return s.start(f)
 	case wire.KindHold:
 		return s.hold(f)
@@ -151,6 +154,8 @@ func (s *server) take(f wire.Frame) error {
 		return errors.Join(err, s.held.drop(number))
 	case wire.KindSearch:
 		return s.startSearch(f)
+	case wire.KindStatus:
+		return s.hello(f.ID)
 	}
 	return fmt.Errorf("%w: of kind %d, which only a worker sends", wire.ErrFrame, f.Kind)
 }
@@ -206,19 +211,23 @@ func (s *server) startSearch(f wire.Frame) error {
 		s.free <- l
 		return err
 	}
-	l.work <- job{id: f.ID}
+	l.work <- job{kind: f.Kind, id: f.ID}
 	return nil
 }
 
-// start hands a run to a slot, as soon as one is free.
+// start hands a request to a slot, as soon as one is free.
 func (s *server) start(f wire.Frame) error {
 	l := <-s.free
 	l.buffer = append(l.buffer[:0], f.Payload...)
-	number, err := wire.RunModel(f.Payload)
-	if err != nil {
-		return err
+	j := job{kind: f.Kind, id: f.ID, payload: l.buffer}
+	if f.Kind == wire.KindRun {
+		number, err := wire.RunModel(f.Payload)
+		if err != nil {
+			return err
+		}
+		j.model = s.models[number]
 	}
-	l.work <- job{id: f.ID, model: s.models[number], payload: l.buffer}
+	l.work <- j
 	return nil
 }
 
@@ -233,8 +242,11 @@ func (s *server) run(l *lane) {
 }
 
 func (s *server) do(l *lane, j job) error {
-	if j.payload == nil {
+	switch j.kind {
+	case wire.KindSearch:
 		return s.doSearch(l, j.id)
+	case wire.KindMaxSim:
+		return s.doMaxSim(l, j)
 	}
 	if err := l.request.Decode(j.payload); err != nil {
 		return err
@@ -243,10 +255,22 @@ func (s *server) do(l *lane, j job) error {
 		return s.sendFailure(j.id, wire.CodeInput, fmt.Errorf("there is no model %d", l.request.Model))
 	}
 	answer, err := l.Run(j.model, &l.request)
-	if err != nil {
-		return s.fail(j.id, err)
+	return s.answer(j.id, answer, err)
+}
+
+func (s *server) doMaxSim(l *lane, j job) error {
+	if err := l.maxsim.Decode(j.payload); err != nil {
+		return err
 	}
-	return s.send(func(dst []byte) ([]byte, error) { return wire.AppendAnswer(dst, j.id, answer) })
+	answer, err := l.maxSim(&l.maxsim)
+	return s.answer(j.id, answer, err)
+}
+
+func (s *server) answer(id uint32, answer wire.Answer, err error) error {
+	if err != nil {
+		return s.fail(id, err)
+	}
+	return s.send(func(dst []byte) ([]byte, error) { return wire.AppendAnswer(dst, id, answer) })
 }
 
 func (s *server) doSearch(l *lane, id uint32) error {

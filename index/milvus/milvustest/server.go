@@ -17,6 +17,8 @@ import (
 	"time"
 
 	"github.com/milvus-io/milvus-sdk-go/v2/client"
+
+	"sluice/needs"
 )
 
 const startTimeout = 3 * time.Minute
@@ -57,7 +59,7 @@ func Address(t testing.TB) string {
 		return given
 	}
 	shared.once.Do(func() { shared.server, shared.err = Start() })
-	Need(t, shared.err)
+	need(t, shared.err)
 	return shared.server.Address
 }
 
@@ -68,7 +70,7 @@ func Serve(t testing.TB) string {
 		return given
 	}
 	s, err := Start()
-	Need(t, err)
+	need(t, err)
 	t.Cleanup(s.Remove)
 	return s.Address
 }
@@ -84,27 +86,18 @@ func Restart(t testing.TB) {
 	}
 }
 
-// Need skips a test that lacks a server, or fails it where nothing may be lacking.
-func Need(t testing.TB, err error) {
+func need(t testing.TB, err error) {
 	t.Helper()
-	switch {
-	case err == nil:
-	case os.Getenv("SLUICE_REQUIRE_ALL") == "1":
-		t.Fatalf("SLUICE_REQUIRE_ALL=1, but there is no Milvus server: %v", err)
-	default:
-		t.Skipf("SKIPPED: there is no Milvus server: %v", err)
+	if err != nil {
+		needs.Missing(t, "a Milvus server", err)
 	}
 }
 
 // Start starts a server with an empty directory on a free port of the loopback
 // interface, and waits until it answers.
 func Start() (*Server, error) {
-	cache, err := cacheDir()
+	installed, err := needs.Find("milvus")
 	if err != nil {
-		return nil, err
-	}
-	installed := filepath.Join(cache, "milvus")
-	if _, err := os.Stat(filepath.Join(installed, "installed")); err != nil {
 		return nil, fmt.Errorf("run 'make milvus' first: %w", err)
 	}
 	dir, err := os.MkdirTemp("", "milvus-")
@@ -130,14 +123,6 @@ func (s *Server) start(installed string) (err error) {
 		return err
 	}
 	return s.Restart()
-}
-
-func cacheDir() (string, error) {
-	if dir := os.Getenv("SLUICE_CACHE"); dir != "" {
-		return dir, nil
-	}
-	home, err := os.UserHomeDir()
-	return filepath.Join(home, ".cache", "sluice"), err
 }
 
 // prepare chooses a port, and has all servers share what the package unpacks.

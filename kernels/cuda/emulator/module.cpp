@@ -3,7 +3,6 @@
 #include <cstdio>
 #include <cstring>
 #include <regex>
-#include <vector>
 
 #include "device.h"
 
@@ -40,18 +39,16 @@ static int shared_bytes(const std::string &body) {
 	return total;
 }
 
-// entry adds one kernel; its parameters must be those that the host's version has.
-static CUresult entry(Module &module, const std::string &name, const std::string &list, const std::string &body) {
-	auto kernel = kernels().find(name);
-	if (kernel == kernels().end()) return CUDA_SUCCESS; // PTX of others: its functions are not found
-	if (sizes(list) != kernel->second.sizes) {
-		fprintf(stderr, "emulated CUDA device: the parameters of %s differ between PTX and source\n", name.c_str());
+// add adds one kernel; its parameters must be those that the host's version has.
+CUresult add(Module &module, const Entry &e) {
+	auto kernel = kernels().find(e.name);
+	if (kernel == kernels().end()) return CUDA_SUCCESS; // of others: their functions are not found
+	if (e.sizes != kernel->second.sizes) {
+		fprintf(stderr, "emulated CUDA device: the parameters of %s differ between module and source\n", e.name.c_str());
 		return CUDA_ERROR_INVALID_PTX;
 	}
-	static const std::regex threads(R"(\.maxntid (\d+))");
-	int shared = shared_bytes(body);
-	module.functions[name] = {&kernel->second, number(body, threads, 1024), shared, int(static_limit) - shared};
-	return shared > (int)static_limit ? CUDA_ERROR_INVALID_PTX : CUDA_SUCCESS;
+	module.functions[e.name] = {&kernel->second, e.threads, e.shared, int(static_limit) - e.shared};
+	return e.shared > (int)static_limit ? CUDA_ERROR_INVALID_PTX : CUDA_SUCCESS;
 }
 
 static CUresult suitable(const std::string &ptx) {
@@ -64,18 +61,22 @@ static CUresult suitable(const std::string &ptx) {
 	                         : (target <= compute() ? CUDA_SUCCESS : CUDA_ERROR_NO_BINARY_FOR_GPU);
 }
 
-CUresult load(Module &module, const std::string &ptx) {
+static CUresult load_ptx(Module &module, const std::string &ptx) {
 	if (CUresult r = suitable(ptx)) return r;
+	static const std::regex threads(R"(\.maxntid (\d+))");
 	const std::string mark = ".entry ";
 	for (size_t at = ptx.find(mark); at != std::string::npos;) {
 		size_t name = at + mark.size(), open = ptx.find('(', name), close = ptx.find(')', open), next = ptx.find(mark, name);
 		if (close == std::string::npos) return CUDA_ERROR_INVALID_PTX;
-		CUresult r = entry(module, ptx.substr(name, open - name), ptx.substr(open, close - open), ptx.substr(close, next - close));
+		std::string body = ptx.substr(close, next - close);
+		CUresult r = add(module, {ptx.substr(name, open - name), sizes(ptx.substr(open, close - open)), number(body, threads, 1024), shared_bytes(body)});
 		if (r) return r;
 		at = next;
 	}
 	return CUDA_SUCCESS;
 }
+
+CUresult load(Module &module, const char *image) { return is_cubin(image) ? load_cubin(module, image) : load_ptx(module, image); }
 
 static bool launchable(const Function &f, const Grid &g) {
 	size_t threads = (size_t)g.threads.x * g.threads.y * g.threads.z;

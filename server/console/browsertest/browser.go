@@ -7,35 +7,9 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"testing"
 
 	"github.com/chromedp/chromedp"
 )
-
-// installed is the folder of Chromium and axe. Without it the test is skipped,
-// which is an error with SLUICE_REQUIRE_ALL=1.
-func installed(t testing.TB) string {
-	t.Helper()
-	dir, err := folder()
-	if err == nil {
-		_, err = os.Stat(filepath.Join(dir, "installed"))
-	}
-	if err != nil && os.Getenv("SLUICE_REQUIRE_ALL") == "1" {
-		t.Fatalf("SLUICE_REQUIRE_ALL=1, but there is no browser: make browser (%v)", err)
-	}
-	if err != nil {
-		t.Skipf("SKIPPED: there is no browser: make browser (%v)", err)
-	}
-	return dir
-}
-
-func folder() (string, error) {
-	if dir := os.Getenv("SLUICE_CACHE"); dir != "" {
-		return filepath.Join(dir, "browser"), nil
-	}
-	home, err := os.UserHomeDir()
-	return filepath.Join(home, ".cache", "sluice", "browser"), err
-}
 
 // allocator starts the Chromium of a folder. It runs without its own sandbox,
 // which root has no use of: what tests show it is theirs. It resolves no name

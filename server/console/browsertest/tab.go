@@ -17,6 +17,8 @@ import (
 	"github.com/chromedp/cdproto/network"
 	"github.com/chromedp/cdproto/runtime"
 	"github.com/chromedp/chromedp"
+
+	"sluice/needs"
 )
 
 // patience bounds each step: what takes longer has failed.
@@ -25,6 +27,7 @@ const patience = time.Minute
 // Tab is one page in a browser of its own.
 type Tab struct {
 	t   testing.TB
+	end context.CancelFunc // of the browser
 	ctx context.Context
 	dir string
 
@@ -36,14 +39,18 @@ type Tab struct {
 // Open starts a browser, which ends with the test.
 func Open(t testing.TB) *Tab {
 	t.Helper()
-	tab := &Tab{t: t, dir: installed(t)}
+	tab := &Tab{t: t, dir: needs.Installed(t, "browser", "browser")}
 	ctx, end := allocator(context.Background(), tab.dir)
+	tab.end = end
 	t.Cleanup(end)
 	tab.ctx, end = chromedp.NewContext(ctx, chromedp.WithListener(tab.listen))
 	t.Cleanup(end)
 	tab.check(chromedp.Do(tab.ctx)) // the browser lives as long as the context of the first call
 	return tab
 }
+
+// Close ends the browser before the test ends.
+func (tab *Tab) Close() { tab.end() }
 
 // Do runs steps of chromedp.
 func (tab *Tab) Do(steps ...chromedp.Action[chromedp.Void]) {

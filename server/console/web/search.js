@@ -1,7 +1,7 @@
 // Search: passages with why they are there, and an answer where a chat model is
 // at hand.
 import { call, collection } from "./api.js";
-import { answerTo } from "./answer.js";
+import { answerTo, conversation } from "./answer.js";
 import { check, count, failure, field, fill, h, plural, say, select, table } from "./dom.js";
 import { impersonationForm } from "./impersonation.js";
 import { session } from "./session.js";
@@ -28,6 +28,7 @@ function page(names, chosen, signal) {
   const time = h("input", { checked: last.time });
   const results = h("section", { "aria-label": "Results" });
   const ask = (answered) => {
+    session.conversation = null;
     session.searched = { collection: name.value, query: query.value, k: Number(k.value), strategy: strategy.value, region: region.checked, time: time.checked, who: who() };
     return run(session.searched, results, signal, answered);
   };
@@ -40,12 +41,23 @@ function page(names, chosen, signal) {
     h("details", {}, h("summary", {}, "Options"),
       h("div", { class: "row" }, field("Results", k), field("Strategy", strategy)),
       check("also what applies in other regions", region), check("also what applies at other times", time)));
-  if (last.response && last.who === who() && last.collection === chosen) fill(results, shown(last));
+  if (last.response && ofThis(last, chosen)) fill(results, shown(last));
+  if (ofThis(session.conversation, chosen)) before(results, conversation(results, signal));
   return [h("h1", {}, "Search"), form, session.admin && impersonationForm(), results];
 }
 
 // who tells one visitor, and whom they impersonate, from another.
 const who = () => JSON.stringify([session.identity.tenant, session.identity.subject, session.impersonated]);
+
+// ofThis reports what the visitor, as they are now, asked of a collection.
+const ofThis = (asked, collection) => asked?.who === who() && asked.collection === collection;
+
+// before shows a conversation above the passages of its first question, or alone if
+// others followed.
+function before(results, section) {
+  if (session.conversation.turns.length > 1) fill(results, section);
+  else results.prepend(section);
+}
 
 async function run(search, results, signal, answered) {
   fill(results, h("p", {}, "Searching…"));

@@ -8,6 +8,7 @@ let kept = JSON.parse(sessionStorage.getItem(key) ?? "null");
 export const session = {
   identity: null, // of GET v1/identity
   impersonated: null, // the principal that an administrator impersonates
+  conversation: null, // the questions and answers since the last that followed from none
   searched: null, // the last search with what it found, shown again on the way back from a document
 
   get known() { return kept !== null; },
@@ -26,7 +27,7 @@ export const session = {
 
   leave() {
     kept = null;
-    this.identity = this.impersonated = this.searched = null;
+    this.identity = this.impersonated = this.conversation = this.searched = null;
     sessionStorage.removeItem(key);
   },
 };

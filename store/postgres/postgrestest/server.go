@@ -21,6 +21,8 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+
+	"sluice/needs"
 )
 
 // server is the one that all tests of a process share.
@@ -41,8 +43,7 @@ func Main(m *testing.M) {
 	os.Exit(code)
 }
 
-// URL returns the URL of a schema that is not there yet. Without a server the
-// test is skipped, which is an error with SLUICE_REQUIRE_ALL=1.
+// URL returns the URL of a schema that is not there yet.
 func URL(t testing.TB) string {
 	t.Helper()
 	server.Lock()
@@ -51,10 +52,7 @@ func URL(t testing.TB) string {
 		server.url, server.err = start()
 	}
 	if server.err != nil {
-		if os.Getenv("SLUICE_REQUIRE_ALL") == "1" {
-			t.Fatalf("SLUICE_REQUIRE_ALL=1, but there is no PostgreSQL: %v", server.err)
-		}
-		t.Skipf("SKIPPED: there is no PostgreSQL: %v", server.err)
+		needs.Missing(t, "a PostgreSQL server", server.err)
 	}
 	server.schemas++
 	schema := fmt.Sprintf("sluice_test_%d_%d", os.Getpid(), server.schemas)

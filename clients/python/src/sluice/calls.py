@@ -17,6 +17,7 @@ T = TypeVar("T")
 
 _JSON = "application/json"
 _NDJSON = "application/x-ndjson"
+_EVENTS = "text/event-stream"
 
 # Of one request of a stream: so much that the daemon never waits for its next,
 # and so little that it never waits for its results to be read.
@@ -38,6 +39,7 @@ class Call(Generic[T]):
     content_type: str = _JSON
     query: Mapping[str, str] = field(default_factory=dict)
     resend: bool = True
+    accept: str | None = None
 
 
 def path(*segments: str) -> str:
@@ -76,6 +78,7 @@ _document = reader(wire.DocumentInfo)
 _listing = reader(wire.Listing)
 _search = reader(wire.SearchResponse)
 _answer = reader(wire.Answer)
+_answer_event = reader(wire.AnswerEvent)
 _preview = reader(wire.AccessPreview)
 _explanation = reader(wire.AccessExplanation)
 _estimate = reader(wire.ReindexEstimate)
@@ -161,6 +164,14 @@ def answer(
     return _post(of(collection, "answer"), wire.AnswerRequest(question, history, scope), _answer)
 
 
+def stream_answer(
+    collection: str, question: str, *, history: Sequence[wire.Turn] | None = None, scope: wire.Scope | None = None
+) -> Call[wire.AnswerEvent]:
+    """Ask for an answer step by step; it comes as events."""
+    request = wire.AnswerRequest(question, history, scope)
+    return Call("POST", of(collection, "answer"), _answer_event, msgspec.json.encode(request), accept=_EVENTS)
+
+
 def set_access(collection: str, key: str, patch: wire.AccessPatch) -> Call[wire.WriteResult]:
     """Change who may read a document, and where and when it applies. In force when this returns."""
     return Call("PATCH", of(collection, "documents", key, "access"), _write_result, msgspec.json.encode(patch))
@@ -197,8 +208,8 @@ def generations(collection: str) -> Call[wire.Generations]:
 
 
 def watch_reindex(collection: str) -> Call[wire.Generations]:
-    """Ask for the states of a job; the answer is a stream for [Events]."""
-    return Call("GET", of(collection, "reindex", "events"), _generations)
+    """Ask for the states of a job; they come as events."""
+    return Call("GET", of(collection, "reindex", "events"), _generations, accept=_EVENTS)
 
 
 def set_queries(collection: str, queries: wire.QuerySet) -> Call[None]:
@@ -301,17 +312,18 @@ def _results(lines: int, before: int) -> Callable[[bytes], list[wire.WriteResult
     return read
 
 
-class Events:
-    """Reads server-sent events as they arrive."""
+class Events(Generic[T]):
+    """Reads server-sent events as they arrive, each by read."""
 
     LARGEST = 1 << 20
 
-    def __init__(self) -> None:
+    def __init__(self, read: Callable[[bytes], T]) -> None:
+        self._read = read
         self._rest = b""
 
-    def feed(self, part: bytes) -> Iterator[wire.Generations]:
+    def feed(self, part: bytes) -> Iterator[T]:
         """Take bytes and yield the events that they complete."""
         *lines, self._rest = (self._rest + part).split(b"\n")
         if len(self._rest) > self.LARGEST:
             raise AnswerError(f"an event is larger than {self.LARGEST} bytes")
-        yield from (_generations(line[6:]) for line in lines if line.startswith(b"data: "))
+        yield from (self._read(line[6:]) for line in lines if line.startswith(b"data: "))

@@ -9,7 +9,7 @@ import inspect
 import itertools
 import json
 import time
-from collections.abc import AsyncIterable, AsyncIterator, Awaitable, Callable, Iterable, Iterator
+from collections.abc import AsyncIterable, AsyncIterator, Awaitable, Callable, Iterable, Iterator, Sequence
 from http.cookiejar import CookieJar, DefaultCookiePolicy
 from types import TracebackType
 from typing import Any, Concatenate, ParamSpec, TypeVar
@@ -19,8 +19,8 @@ import msgspec
 
 from sluice import calls, wire
 from sluice.calls import Batches, Call, Events
-from sluice.errors import SluiceError
-from sluice.exchange import check, collect, pause, translated
+from sluice.errors import IncompleteError, SluiceError
+from sluice.exchange import BROKEN_OFF, check, collect, pause, step, translated
 
 T = TypeVar("T")
 P = ParamSpec("P")
@@ -59,6 +59,7 @@ class _Settings:
 
     def _request(self, call: Call[Any]) -> dict[str, Any]:
         headers = self._headers | ({} if call.body is None else {"Content-Type": call.content_type})
+        headers |= {} if call.accept is None else {"Accept": call.accept}
         return {
             "method": call.method,
             "url": self._url + call.path,
@@ -215,12 +216,43 @@ class Client(_Settings):
 
     def watch_reindex(self, collection: str) -> Iterator[wire.Generations]:
         """Yield each state of a running job, until none runs."""
-        call, events = calls.watch_reindex(collection), Events()
-        with translated(), self._http.stream(**self._request(call), timeout=_patient(self._timeout)) as response:
-            if response.is_error:
-                check(response, response.read())
-            for part in response.iter_bytes():
-                yield from events.feed(part)
+        return self._events(calls.watch_reindex(collection), _patient(self._timeout))
+
+    def stream_answer(
+        self,
+        collection: str,
+        question: str,
+        *,
+        history: Sequence[wire.Turn] | None = None,
+        scope: wire.Scope | None = None,
+    ) -> Iterator[wire.AnswerEvent]:
+        """Yield an answer step by step: the queries, each sentence that stands, the answer.
+
+        It is asked for again only as long as it has not begun. One that breaks off is a TransportError or an IncompleteError.
+        """
+        event = wire.AnswerEvent()
+        for event in self._events(calls.stream_answer(collection, question, history=history, scope=scope), self._timeout):
+            yield step(event)
+        if event.answer is None:
+            raise IncompleteError(BROKEN_OFF)
+
+    def _events(self, call: Call[T], timeout: httpx.Timeout) -> Iterator[T]:
+        """Yield the events of a stream, which is asked for again only as long as it has not begun."""
+        events, begun = Events(call.read), False
+        for tries in itertools.count():
+            try:
+                with translated(), self._http.stream(**self._request(call), timeout=timeout) as response:
+                    if response.is_error:
+                        check(response, response.read())
+                    begun = True
+                    for part in response.iter_bytes():
+                        yield from events.feed(part)
+                return
+            except SluiceError as error:
+                if begun:
+                    raise
+                wait = self._pause(call, error, tries)
+            time.sleep(wait)
 
     def close(self) -> None:
         """Close the connections, also those of clients made by with_token."""
@@ -327,16 +359,47 @@ class AsyncClient(_Settings):
             for result in await self.send(call):
                 yield result
 
-    async def watch_reindex(self, collection: str) -> AsyncIterator[wire.Generations]:
+    def watch_reindex(self, collection: str) -> AsyncIterator[wire.Generations]:
         """Yield each state of a running job, until none runs."""
-        call, events = calls.watch_reindex(collection), Events()
-        with translated():
-            async with self._http.stream(**self._request(call), timeout=_patient(self._timeout)) as response:
-                if response.is_error:
-                    check(response, await response.aread())
-                async for part in response.aiter_bytes():
-                    for event in events.feed(part):
-                        yield event
+        return self._events(calls.watch_reindex(collection), _patient(self._timeout))
+
+    async def stream_answer(
+        self,
+        collection: str,
+        question: str,
+        *,
+        history: Sequence[wire.Turn] | None = None,
+        scope: wire.Scope | None = None,
+    ) -> AsyncIterator[wire.AnswerEvent]:
+        """Yield an answer step by step: the queries, each sentence that stands, the answer.
+
+        It is asked for again only as long as it has not begun. One that breaks off is a TransportError or an IncompleteError.
+        """
+        event = wire.AnswerEvent()
+        async for event in self._events(calls.stream_answer(collection, question, history=history, scope=scope), self._timeout):
+            yield step(event)
+        if event.answer is None:
+            raise IncompleteError(BROKEN_OFF)
+
+    async def _events(self, call: Call[T], timeout: httpx.Timeout) -> AsyncIterator[T]:
+        """Yield the events of a stream, which is asked for again only as long as it has not begun."""
+        events, begun = Events(call.read), False
+        for tries in itertools.count():
+            try:
+                with translated():
+                    async with self._http.stream(**self._request(call), timeout=timeout) as response:
+                        if response.is_error:
+                            check(response, await response.aread())
+                        begun = True
+                        async for part in response.aiter_bytes():
+                            for event in events.feed(part):
+                                yield event
+                return
+            except SluiceError as error:
+                if begun:
+                    raise
+                wait = self._pause(call, error, tries)
+            await asyncio.sleep(wait)
 
     async def aclose(self) -> None:
         """Close the connections, also those of clients made by with_token."""

@@ -20,7 +20,7 @@ class AnswerError(SluiceError):
 
 
 class IncompleteError(SluiceError):
-    """The results ended before the lines did. Sending again what has none is harmless."""
+    """The results ended before the lines did, or a stream before its answer. Sending again what has none is harmless."""
 
 
 class APIError(SluiceError):

@@ -14,6 +14,7 @@ from sluice import errors, wire
 MAX_ANSWER = 256 << 20  # bytes
 MAX_WAIT = 30.0  # seconds between two tries
 _FIRST_WAIT = 0.5
+BROKEN_OFF = "the stream ended before the answer did"
 
 _problem = msgspec.json.Decoder(wire.Problem)
 
@@ -52,6 +53,13 @@ def check(response: httpx.Response, body: bytes) -> None:
         retry_after=_retry_after(response.headers.get("Retry-After", "")),
         request_id=response.headers.get("X-Request-Id", ""),
     )
+
+
+def step(event: wire.AnswerEvent) -> wire.AnswerEvent:
+    """Return a step of an answer, or raise the problem that ends it."""
+    if (problem := event.problem) is not None:
+        raise errors.of_status(problem.status)(problem.status, problem.title, problem.detail)
+    return event
 
 
 def _retry_after(text: str) -> float | None:

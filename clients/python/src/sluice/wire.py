@@ -316,6 +316,18 @@ class Answer(Message):
     model: str = ""
 
 
+class AnswerEvent(Message):
+    """A step of a streamed answer; one field is set: queries, then each sentence that stands, then the answer.
+
+    A problem is raised as the error that it is.
+    """
+
+    queries: list[str] | None = None
+    sentence: AnswerSentence | None = None
+    answer: Answer | None = None
+    problem: Problem | None = None
+
+
 class Identity(Message):
     """Who the caller is."""
 
