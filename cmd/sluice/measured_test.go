@@ -125,7 +125,7 @@ func testsIn(t *testing.T, dir string) (names []string) {
 // quick are headings of docs/measured.md whose first command takes seconds, and
 // what makes it shorter still.
 var quick = map[string][]string{
-	"The load generator": {"--connections", "1,4", "--rounds", "2", "--turn", "50ms"},
+	"The load generator": {"--connections", "1,4", "--rounds", "2", "--turn", "250ms"},
 	"Who may read what":  {"--documents", "2000", "--classes", "200", "--rounds", "2"},
 }
 
