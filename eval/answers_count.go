@@ -1,8 +1,8 @@
 package eval
 
 import (
-	"math"
 	"slices"
+	"strconv"
 	"strings"
 
 	"sluice/client"
@@ -10,13 +10,11 @@ import (
 
 // contextBounds part answers by the tokens of the passages that the model was
 // shown: none (it was not asked), up to 500, up to 1,000, and so on.
-var contextBounds = []int{0, 500, 1000, 2000, 4000, unbounded}
-
-const unbounded = math.MaxInt
+var contextBounds = []int{0, 500, 1000, 2000, 4000}
 
 // ContextGroup are the counts of the answers to as much context.
 type ContextGroup struct {
-	UpTo   int          `json:"up_to"` // tokens
+	UpTo   string       `json:"up_to"` // tokens, or "more"
 	Counts AnswerCounts `json:"counts"`
 }
 
@@ -77,11 +75,11 @@ func groupOf(a client.Answer) int {
 
 // contextGroups are as many as groupOf tells apart.
 func contextGroups() []ContextGroup {
-	groups := make([]ContextGroup, len(contextBounds))
-	for i, bound := range contextBounds {
-		groups[i].UpTo = bound
+	var groups []ContextGroup
+	for _, bound := range contextBounds {
+		groups = append(groups, ContextGroup{UpTo: strconv.Itoa(bound)})
 	}
-	return groups
+	return append(groups, ContextGroup{UpTo: "more"})
 }
 
 // add counts one answer.

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strconv"
 	"strings"
 
 	"sluice/statistics"
@@ -77,7 +76,7 @@ func (r AnswerReport) Figures() map[string]float64 {
 	}
 	putShares(values, "", r.Counts)
 	for _, g := range r.Contexts {
-		putShares(values, "context."+g.name()+".", g.Counts)
+		putShares(values, "context."+g.UpTo+".", g.Counts)
 	}
 	for i, n := range r.Counts.Grades {
 		values[fmt.Sprintf("completeness.%d", i)] = float64(n)
@@ -95,14 +94,6 @@ func putShares(values map[string]float64, prefix string, c AnswerCounts) {
 	for _, s := range c.shares() {
 		putEstimate(values, prefix+"share."+s.name, statistics.Rate(s.of, s.in))
 	}
-}
-
-// name of a group: its upper bound, or "more".
-func (g ContextGroup) name() string {
-	if g.UpTo == unbounded {
-		return "more"
-	}
-	return strconv.Itoa(g.UpTo)
 }
 
 // cases that are in the group.
@@ -141,7 +132,7 @@ func (r AnswerReport) writeContexts(b *strings.Builder) {
 		if g.cases() == 0 {
 			continue
 		}
-		fmt.Fprintf(b, "| %s | %d |", g.name(), g.cases())
+		fmt.Fprintf(b, "| %s | %d |", g.UpTo, g.cases())
 		shares := g.Counts.shares()
 		for _, name := range byContext {
 			cell := ""

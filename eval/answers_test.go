@@ -209,7 +209,7 @@ func TestAnswersByContext(t *testing.T) {
 	}, nil)
 	cases, sum := map[string]int{}, 0
 	for _, g := range report.Contexts {
-		cases[g.name()] = g.cases()
+		cases[g.UpTo] = g.cases()
 		sum += g.Counts.Claims
 	}
 	require.Equal(t, map[string]int{"0": 11, "500": 22, "1000": 11, "2000": 10, "4000": 20, "more": 20}, cases)

@@ -357,6 +357,7 @@ func (m *remembering) conversations() (all []string) {
 // A question follows from an answer, through a daemon with a chat model: both its
 // wordings show, the history goes with it, and is gone when it is to be.
 func TestConsoleConversation(t *testing.T) {
+	t.Parallel()
 	model := &remembering{}
 	api := httptest.NewServer(model)
 	defer api.Close()

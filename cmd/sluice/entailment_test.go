@@ -69,6 +69,7 @@ func goldPlan(t *testing.T, api *client.Client) {
 // A loaded cross-encoder with a label of entailment judges the sentences of
 // answers, whatever the other checks say of them.
 func TestEntailmentModel(t *testing.T) {
+	t.Parallel()
 	model := httptest.NewServer(scripted.Model{})
 	defer model.Close()
 	h := newHome(t, onePerson, settings{"answer": settings{"base_url": model.URL, "model": "scripted"}})

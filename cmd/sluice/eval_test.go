@@ -19,6 +19,9 @@ func TestEvalValidate(t *testing.T) {
 	f, err := figures.Read(file)
 	require.NoError(t, err)
 	require.Equal(t, 96.0, f.Figures["items"])
+	for i, name := range []string{"items", "overlap", "low_overlap"} {
+		require.InDelta(t, documented(t, "What data sets are worth", "grounded-access")[i], f.Figures[name], .0006, name)
+	}
 	require.Equal(t, "0.5", f.Flags["low"])
 	require.NotEmpty(t, f.Environment.Kernels)
 	require.NotEmpty(t, f.Modules)

@@ -47,6 +47,8 @@ func TestEvaluationPassesAndReachesItsFigures(t *testing.T) {
 	require.Zero(t, measured["scope_failures"])
 	for name, least := range map[string]float64{"dense.ndcg@10": .886, "hybrid.ndcg@10": .919, "hybrid-late.ndcg@10": .944, "sparse.ndcg@10": .816} {
 		require.GreaterOrEqual(t, measured[name], least, name)
+		precisions := documented(t, "The gate", "`"+name+"`")
+		require.InDelta(t, precisions[2], measured[name], .006, "docs/measured.md: %s", name)
 	}
 }
 

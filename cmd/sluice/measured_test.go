@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -124,7 +125,7 @@ func testsIn(t *testing.T, dir string) (names []string) {
 // quick are headings of docs/measured.md whose first command takes seconds, and
 // what makes it shorter still.
 var quick = map[string][]string{
-	"The load generator": {"--connections", "1,4", "--rounds", "2", "--turn", "50ms"},
+	"The load generator": {"--connections", "1,4", "--rounds", "2", "--turn", "250ms"},
 	"Who may read what":  {"--documents", "2000", "--classes", "200", "--rounds", "2"},
 }
 
@@ -155,4 +156,27 @@ func TestQuickFiguresOfTheDocs(t *testing.T) {
 		}
 		require.Positive(t, names, heading)
 	}
+}
+
+// documented are the first numbers in the cells of a table's row, by its heading
+// and first cell, as docs/measured.md has them.
+func documented(t *testing.T, heading, row string) (cells []float64) {
+	t.Helper()
+	text, err := os.ReadFile("../../docs/measured.md")
+	require.NoError(t, err)
+	_, section, found := strings.Cut(string(text), "\n## "+heading)
+	require.True(t, found, heading)
+	section, _, _ = strings.Cut(section, "\n## ")
+	_, line, found := strings.Cut(section, "\n| "+row)
+	require.True(t, found, row)
+	line, _, _ = strings.Cut(line, "\n")
+	number := regexp.MustCompile(`\d*\.?\d+`)
+	for _, cell := range strings.Split(line, "|")[1:] {
+		if n := number.FindString(cell); n != "" {
+			value, err := strconv.ParseFloat(n, 64)
+			require.NoError(t, err)
+			cells = append(cells, value)
+		}
+	}
+	return cells
 }

@@ -106,11 +106,8 @@ func (c *collection) drop(ctx context.Context) error {
 		if err != nil || !exists {
 			return err
 		}
-		if err = c.searching.DropCollection(ctx, c.name); err == nil {
+		if err = c.searching.DropCollection(ctx, c.name); err != nil && c.gone(ctx, c.name) {
 			return nil
-		}
-		if there, asked := c.searching.HasCollection(ctx, c.name); asked == nil && !there {
-			return nil // another daemon was first
 		}
 		return err
 	})

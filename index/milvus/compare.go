@@ -144,6 +144,8 @@ func (c *Cluster) Owners(ctx context.Context, prefix string) (map[string]string,
 			described, err := c.searching.DescribeCollection(ctx, name)
 			if err == nil {
 				owners[name] = described.Schema.Description
+			} else if c.gone(ctx, name) {
+				err = nil
 			}
 			return err
 		})
@@ -152,6 +154,12 @@ func (c *Cluster) Owners(ctx context.Context, prefix string) (map[string]string,
 		}
 	}
 	return owners, nil
+}
+
+// gone reports that there is no collection of that name: another daemon was first.
+func (c *Cluster) gone(ctx context.Context, name string) bool {
+	there, err := c.searching.HasCollection(ctx, name)
+	return err == nil && !there
 }
 
 // Drop removes a collection of that name, if there is one.

@@ -16,8 +16,8 @@ type question struct {
 }
 
 // rounds gathers the queries that come while a call with the same question is
-// under way into the next one: a server answers eight in one call at several times
-// the rate of eight calls (docs/measured.md). A query that comes alone is asked at
+// under way into the next one: a server answers eight in one call at two to three
+// times the rate of eight calls (docs/measured.md). A query that comes alone is asked at
 // once. The zero value is ready.
 type rounds struct {
 	mu   sync.Mutex

@@ -39,7 +39,7 @@ type member struct {
 // members open the same index at the same time, each with a directory of its own.
 func members(t *testing.T, n int) (all []*member) {
 	o := optionsAt(t, t.TempDir(), 8)
-	o.Shared = time.Hour
+	o.Shared, o.Owner = time.Hour, "the tests"
 	for range n {
 		m := &member{options: o, wrote: new(atomic.Int64)}
 		m.options.Epoch = func(context.Context) (uint64, error) { return m.storeEpoch, nil }
@@ -222,4 +222,25 @@ func TestSharedRowsOfTheFutureStay(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, want, got)
 	require.Zero(t, found.wrote.Load(), "and nothing was written again")
+}
+
+// A collection that another daemon drops while they are listed is no error.
+func TestOwners(t *testing.T) {
+	m := members(t, 1)[0]
+	name := m.shards[0].name
+	c := &Cluster{searching: withGhost{m.clusters[0].searching, name + "_ghost"}}
+	owners, err := c.Owners(t.Context(), name)
+	require.NoError(t, err)
+	require.Equal(t, map[string]string{name: m.options.Owner}, owners)
+}
+
+// withGhost lists a collection that is there no more.
+type withGhost struct {
+	client.Client
+	name string
+}
+
+func (g withGhost) ListCollections(ctx context.Context, o ...client.ListCollectionOption) ([]*entity.Collection, error) {
+	all, err := g.Client.ListCollections(ctx, o...)
+	return append(all, &entity.Collection{Name: g.name}), err
 }
