@@ -294,7 +294,7 @@ func (q *request) timings() {
 	q.http.Response.Header.Set("Server-Timing", strings.TrimSuffix(b.String(), ", "))
 }
 
-// slowest appends the longest span of each name to none.
+// slowest appends the longest span of each name to stages, which is empty.
 func slowest(stages, spans []trace.Span) []trace.Span {
 	for _, s := range spans {
 		at := slices.IndexFunc(stages, func(o trace.Span) bool { return o.Name == s.Name })

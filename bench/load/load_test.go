@@ -196,8 +196,8 @@ func TestArrivalsWait(t *testing.T) {
 	}
 }
 
-// A connection that waits is not overdue, and one that its server closes meanwhile
-// fails the request that it is given, and no other.
+// A connection that waits is not overdue, and one that its server closes is
+// replaced before the next request.
 func TestConnectionsWaitAndAreReplaced(t *testing.T) {
 	var n atomic.Int64
 	o := start(t, func(c *fasthttp.RequestCtx) {
