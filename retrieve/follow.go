@@ -170,41 +170,42 @@ func (s *Serving) applyPolicies(ctx context.Context) error {
 }
 
 // applyDocuments brings indexes and view to the documents' present state, then
-// publishes both in one step: a grant is never visible before its rows. What a
-// generation that the store has dropped lacks is not taken for deleted.
+// publishes both in one step: a grant is never visible before its rows. All is
+// read before anything is applied: a step that ends in between leaves no index
+// ahead of the others.
 func (s *Serving) applyDocuments(ctx context.Context, c *collection, documents touched, epoch uint64) error {
-	for {
-		changes, err := s.applyToIndexes(ctx, c, documents, epoch)
-		if err != nil {
+	now, err := s.present(ctx, c, documents, epoch)
+	if err != nil {
+		return err
+	}
+	for generation, ix := range c.indexes {
+		if err := ix.Apply(ctx, now[generation].batch); err != nil {
 			return err
 		}
-		if slices.ContainsFunc(changes, func(c filter.Change) bool { return c.Deleted }) {
-			if again, err := s.overtaken(ctx, c, epoch); err != nil {
-				return err
-			} else if again {
-				continue
-			}
-		}
-		return s.renew(c, c.current.view.Apply(changes))
 	}
+	return s.renew(c, c.current.view.Apply(now[c.Serving().ID].changes))
 }
 
-// applyToIndexes returns what changes in the view. An index that was opened at a
-// later epoch, here or by a step that failed, keeps that.
-func (s *Serving) applyToIndexes(ctx context.Context, c *collection, documents touched, epoch uint64) (changes []filter.Change, err error) {
+// present reads documents for every index. An index that was opened at a later
+// epoch, here or by a step that failed, keeps that. What a generation that the
+// store has dropped lacks is not taken for deleted.
+func (s *Serving) present(ctx context.Context, c *collection, documents touched, epoch uint64) (map[uint32]states, error) {
+	now := make(map[uint32]states, len(c.indexes))
 	for generation, ix := range c.indexes {
-		now, err := s.read(ctx, ix, generation, documents, max(epoch, ix.Applied()))
+		state, err := s.read(ctx, ix, generation, documents, max(epoch, ix.Applied()))
 		if err != nil {
 			return nil, err
 		}
-		if err := ix.Apply(ctx, now.batch); err != nil {
-			return nil, err
-		}
-		if generation == c.Serving().ID {
-			changes = now.changes
-		}
+		now[generation] = state
 	}
-	return changes, nil
+	if !slices.ContainsFunc(now[c.Serving().ID].changes, func(c filter.Change) bool { return c.Deleted }) {
+		return now, nil
+	}
+	again, err := s.overtaken(ctx, c, epoch)
+	if again && err == nil {
+		return s.present(ctx, c, documents, epoch)
+	}
+	return now, err
 }
 
 // checkpoint makes the indexes durable and forgets the feed they no longer need.

@@ -63,9 +63,14 @@ type job struct {
 func (s *Server) ingest(q *request, collection string) error {
 	return s.stream(q, &ingestion{
 		collection: collection,
-		read:       func(line []byte) (d written, err error) { return d, decode(line, &d) },
+		read:       readDocumentLine,
 		apply:      func(ctx context.Context, d written) (client.WriteResult, error) { return q.write(ctx, collection, d) },
 	})
+}
+
+func readDocumentLine(line []byte) (d written, err error) {
+	err = decode(line, &d)
+	return d, err
 }
 
 func (s *Server) stream(q *request, in *ingestion) error {

@@ -4,6 +4,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 	"unicode"
@@ -31,12 +32,12 @@ func BenchmarkMultiCorpus(b *testing.B) {
 		b.Fatal(err)
 	}
 	for b.Loop() {
-		pages, took := 0, time.Duration(0)
+		pages, took, cpu := 0, time.Duration(0), time.Duration(0)
 		var integrity, similar []float64
 		for _, path := range paths {
-			raw, started := read(b, path), time.Now()
+			raw, started, used := read(b, path), time.Now(), processTime(b)
 			doc, err := r.Parse(b.Context(), raw)
-			took += time.Since(started)
+			took, cpu = took+time.Since(started), cpu+processTime(b)-used
 			require.NoError(b, err, path)
 			require.NoError(b, document.Check(doc), path)
 			pages += len(doc.Pages)
@@ -55,10 +56,18 @@ func BenchmarkMultiCorpus(b *testing.B) {
 			}
 		}
 		b.ReportMetric(float64(pages)/took.Seconds(), "pages/s")
+		b.ReportMetric(float64(cpu.Microseconds())/1000/float64(pages), "cpu-ms/page")
 		b.ReportMetric(mean(integrity), "integrity")
 		b.ReportMetric(mean(similar), "tables")
 		b.Logf("%d files, %d pages, %d tables", len(paths), pages, len(similar))
 	}
+}
+
+// processTime is the CPU time that the process has taken.
+func processTime(b *testing.B) time.Duration {
+	var u syscall.Rusage
+	require.NoError(b, syscall.Getrusage(syscall.RUSAGE_SELF, &u))
+	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
 
 func read(t testing.TB, path string) []byte {

@@ -138,6 +138,13 @@ func TestLimits(t *testing.T) {
 	}
 }
 
+// PDFium has a sign of its own for a hyphen at the end of a line.
+func TestPartedWord(t *testing.T) {
+	doc, err := shared(t).Parse(t.Context(), drawing(1, "BT /F 9 Tf 9 60 Td (at the wa-) Tj 0 -11 Td (ter side) Tj ET"))
+	require.NoError(t, err)
+	require.Equal(t, "at the water side", doc.Text)
+}
+
 // TestStartsAgain: an engine that could not be started is started for the next file.
 func TestStartsAgain(t *testing.T) {
 	dir, err := hub.CacheDir()

@@ -39,8 +39,8 @@ func (p *page) region(rules []document.Box) (region, bool) {
 	return r, true
 }
 
-// makeLined makes tables of regions. Those with the same header and the same ends,
-// one after the other, as of a table over pages, have the same columns.
+// makeLined makes tables of regions. Those that repeat a header on the next page
+// have the columns of the whole.
 func makeLined(regions []region) {
 	for from, i := 0, 1; i <= len(regions); i++ {
 		if i < len(regions) && regions[i].goesOn(regions[i-1]) {

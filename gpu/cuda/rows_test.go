@@ -64,6 +64,17 @@ func TestQuestions(t *testing.T) {
 	all.Wait()
 }
 
+// As many as wait are asked at once, up to what one block of the kernel takes.
+func TestQuestionsAreGathered(t *testing.T) {
+	at := &residence{asked: make(chan *question, 70)}
+	require.Len(t, at.gather(&question{}), 1)
+	for range 70 {
+		at.asked <- &question{}
+	}
+	require.Len(t, at.gather(&question{}), mostQuestions)
+	require.Len(t, at.gather(&question{}), 70-(mostQuestions-1)+1)
+}
+
 func TestSearchesThatAreNone(t *testing.T) {
 	rows := holdFake(t, "", make([]float32, 70*5), 5)
 	held(t, rows)

@@ -11,7 +11,7 @@ import (
 	"sluice/gpu/cuda/wire"
 )
 
-// MaxSim answers a request; the answer is the slot's until its next. Passages
+// maxSim answers a request; the answer is the slot's until its next. Passages
 // that the device has no memory for run in halves. Errors are as of Run.
 func (s *Slot) maxSim(m *wire.MaxSim) (wire.Answer, error) {
 	a := &s.answer

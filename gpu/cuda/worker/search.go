@@ -88,7 +88,7 @@ func (s *Slot) planSearch(q *search, count int) (p searchPlan) {
 	return p
 }
 
-// Search answers a request; the answer is the slot's until its next Search.
+// search answers a request; the answer is the slot's until its next.
 // Queries that the device has no memory for run in halves. Errors are as of Run.
 func (s *Slot) search(q *search) (wire.Found, error) {
 	s.found.Rows, s.found.Products = s.found.Rows[:0], s.found.Products[:0]
