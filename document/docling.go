@@ -22,7 +22,7 @@ func parseDocling(raw []byte) (Document, error) {
 	if source.Schema != "DoclingDocument" || !strings.HasPrefix(source.Version, "1.") {
 		return Document{}, fmt.Errorf("%w: schema %q version %q; DoclingDocument 1.x is read", ErrMalformed, oneLine(source.Schema), oneLine(source.Version))
 	}
-	r := doclingReader{docling: &source, seen: map[string]bool{}}
+	r := newDoclingReader(&source, len(raw))
 	r.pages()
 	if err := r.children(source.Body.Children, 0); err != nil {
 		return Document{}, err

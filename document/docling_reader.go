@@ -13,10 +13,17 @@ type doclingReader struct {
 	*docling
 	seen      map[string]bool // refs that were visited
 	depth     int             // of the list under way
+	cells     int             // that tables may still have, all together
+	spare     int             // bytes that they may still say again
 	elements  []Element
 	refs      []string // of the items that the elements were made of
 	furniture []Furniture
 	sizes     []Page
+}
+
+// newDoclingReader reads a file of so many bytes.
+func newDoclingReader(source *docling, size int) *doclingReader {
+	return &doclingReader{docling: source, seen: map[string]bool{}, cells: maxTableCells + size, spare: repeats(size)}
 }
 
 // pages takes the sizes, up to the number of pages that are there.
@@ -233,13 +240,15 @@ func (r *doclingReader) picture(n *doclingItem) {
 	r.put(n, Element{Kind: Figure, Text: text, Places: r.places(n)})
 }
 
-// table fills the grid, each cell in all the places that it spans. What the table
-// has below it that is in no cell comes after it.
+// table fills the grid, each cell in all the places that it spans, as long as that
+// does not make many times as much of the file. What the table has below it that is
+// in no cell comes after it.
 func (r *doclingReader) table(n *doclingItem, caption string, depth int) error {
 	d := n.Data
-	if d.Rows < 1 || d.Columns < 1 || d.Rows > maxTableCells/d.Columns {
+	if d.Rows < 1 || d.Columns < 1 || d.Rows > maxTableCells/d.Columns || d.Rows*d.Columns > r.cells {
 		return nil
 	}
+	r.cells -= d.Rows * d.Columns
 	g := &Grid{Caption: caption, Rows: make([]Row, d.Rows)}
 	for i := range g.Rows {
 		g.Rows[i].Cells = make([]string, d.Columns)
@@ -255,9 +264,10 @@ func (r *doclingReader) table(n *doclingItem, caption string, depth int) error {
 		said[text] = true
 		for i := max(c.Row, 0); i < min(c.RowEnd, d.Rows); i++ {
 			headers[i] = headers[i] || c.Header
-			for j := max(c.Column, 0); j < min(c.ColumnEnd, d.Columns) && left > 0; j++ {
+			for j := max(c.Column, 0); j < min(c.ColumnEnd, d.Columns) && left > 0 && r.spare >= len(text); j++ {
 				g.Rows[i].Cells[j] = text
 				left--
+				r.spare -= len(text)
 			}
 		}
 	}
@@ -279,7 +289,11 @@ func (r *doclingReader) cellText(c doclingCell, depth int) (string, error) {
 	}
 	var parts []string
 	for _, e := range elements {
-		parts = append(parts, e.words())
+		words := e.words()
+		if r.spare -= len(words); r.spare < 0 {
+			return "", fmt.Errorf("%w: tables inside of tables repeat too much", ErrMalformed)
+		}
+		parts = append(parts, words)
 	}
 	text := strings.Join(parts, " ")
 	switch {

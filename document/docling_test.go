@@ -2,6 +2,7 @@ package document
 
 import (
 	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -45,9 +46,9 @@ func TestDoclingOrder(t *testing.T) {
 
 		var source docling
 		require.NoError(t, json.Unmarshal(raw, &source))
-		r := doclingReader{docling: &source, seen: map[string]bool{}}
+		r := newDoclingReader(&source, len(raw))
 		require.NoError(t, r.children(source.Body.Children, 0))
-		expectedItems, items := itemsOf(want.Root), bodyOf(&r)
+		expectedItems, items := itemsOf(want.Root), bodyOf(r)
 		for i, e := range expectedItems {
 			if len(items) > i && len(items[i].headings) > 512 && e.headings == "" {
 				expectedItems[i].headings = items[i].headings // the hybrid chunker drops paths that fill a chunk
@@ -138,6 +139,43 @@ func TestDoclingRichCells(t *testing.T) {
 	require.Equal(t, []string{"plain", "with a list: nested"}, doc.Blocks[0].Grid.Rows[0].Cells)
 	require.Equal(t, []string{"own another", "in side"}, doc.Blocks[0].Grid.Rows[1].Cells)
 	require.Equal(t, "beside", doc.Text[doc.Blocks[1].Start:doc.Blocks[1].End])
+}
+
+// TestDoclingRepeatsAreBounded: few bytes make no large document, neither of one
+// cell in many places nor of such tables inside of each other.
+func TestDoclingRepeatsAreBounded(t *testing.T) {
+	nested := func(levels, columns int, text string) []byte {
+		var tables []string
+		for i := range levels {
+			cell := fmt.Sprintf(`"text":"","ref":{"$ref":"#/tables/%d"}`, i+1)
+			if i == levels-1 {
+				cell = fmt.Sprintf(`"text":%q`, text)
+			}
+			tables = append(tables, fmt.Sprintf(`{"self_ref":"#/tables/%d","data":{"num_rows":1,"num_cols":%d,"table_cells":[{"end_row_offset_idx":1,"end_col_offset_idx":%[2]d,%s}]}}`, i, columns, cell))
+		}
+		return []byte(`{"schema_name":"DoclingDocument","version":"1.7.0","body":{"children":[{"$ref":"#/tables/0"}]},"tables":[` + strings.Join(tables, ",") + `]}`)
+	}
+	raw := nested(1, 20_000, strings.Repeat("x", 1000))
+	doc, err := Parse("docling", raw)
+	require.NoError(t, err)
+	require.Contains(t, doc.Text, "| xxx")
+	require.Less(t, len(doc.Text), 100_000+20_000*len("  | --- |"))
+
+	doc, err = Parse("docling", nested(3, 10, "said"))
+	require.NoError(t, err)
+	require.Equal(t, 1000, strings.Count(doc.Text, "said"))
+
+	var refs, tables []string
+	for i := range 100 {
+		refs = append(refs, fmt.Sprintf(`{"$ref":"#/tables/%d"}`, i))
+		tables = append(tables, fmt.Sprintf(`{"self_ref":"#/tables/%d","data":{"num_rows":1,"num_cols":100000,"table_cells":[{"end_row_offset_idx":1,"end_col_offset_idx":1,"text":"a"}]}}`, i))
+	}
+	doc, err = Parse("docling", []byte(`{"schema_name":"DoclingDocument","version":"1.7.0","body":{"children":[`+strings.Join(refs, ",")+`]},"tables":[`+strings.Join(tables, ",")+`]}`))
+	require.NoError(t, err)
+	require.Less(t, len(doc.Text), 2*100_000*len("  | --- |"))
+
+	_, err = Parse("docling", nested(4, 100, "said"))
+	require.ErrorIs(t, err, ErrMalformed)
 }
 
 func TestDoclingRefuses(t *testing.T) {

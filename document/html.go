@@ -15,7 +15,7 @@ import (
 // quadratic in its size (repeated formatting elements) and deeper than a stack.
 func parseHTML(source string) (Document, error) {
 	z := html.NewTokenizer(strings.NewReader(source))
-	x := &extractor{open: map[atom.Atom]int{}}
+	x := &extractor{open: map[atom.Atom]int{}, spare: repeats(len(source))}
 	for x.blocks <= maxBlocks {
 		if token := z.Next(); token != html.ErrorToken {
 			x.token(token, z)
@@ -40,6 +40,7 @@ type extractor struct {
 	heading int       // level of the open heading, 0 if none
 	pre     bool
 	table   *table
+	spare   int               // bytes that tables may still say again
 	stack   []element         // open lists, items and quotes
 	open    map[atom.Atom]int // how many of each name are on the stack
 }

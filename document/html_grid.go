@@ -33,13 +33,15 @@ func (r *gridRow) add(text string) {
 }
 
 // gridBuilder builds a table from its rows, with what spans several places repeated
-// in each: at most maxTableCells cells; beyond them there is no grid.
+// in each: at most maxTableCells cells, and as much as the file may say again;
+// beyond that there is no grid.
 type gridBuilder struct {
 	caption string
 	header  int
 	rows    []Row
 	below   []gridCell // what reaches from above into each column, with the rows left
 	cells   int
+	spare   *int // bytes, of the whole file
 }
 
 // add adds the row that the text has before position end.
@@ -54,8 +56,10 @@ func (g *gridBuilder) add(r gridRow, line string, end int) {
 	row := Row{Start: end - len(line), End: end}
 	for _, c := range r.cells {
 		row.Cells = g.reaching(row.Cells)
-		for range max(c.span.columns, 1) {
-			row.Cells = g.place(row.Cells, gridCell{c.text, span{rows: c.span.rows - 1}})
+		below := gridCell{c.text, span{rows: c.span.rows - 1}}
+		row.Cells = g.place(row.Cells, below)
+		for range c.span.columns - 1 {
+			row.Cells = g.again(row.Cells, below)
 		}
 	}
 	row.Cells = g.reaching(row.Cells)
@@ -64,12 +68,20 @@ func (g *gridBuilder) add(r gridRow, line string, end int) {
 
 // reaching adds what reaches from above into the next columns.
 func (g *gridBuilder) reaching(cells []string) []string {
-	for len(cells) < len(g.below) && g.below[len(cells)].span.rows > 0 {
+	for g.cells <= maxTableCells && len(cells) < len(g.below) && g.below[len(cells)].span.rows > 0 {
 		c := g.below[len(cells)]
 		c.span.rows--
-		cells = g.place(cells, c)
+		cells = g.again(cells, c)
 	}
 	return cells
+}
+
+// again puts a cell into one more place that it spans.
+func (g *gridBuilder) again(cells []string, c gridCell) []string {
+	if *g.spare -= len(c.text) + spanCost; *g.spare < 0 {
+		g.cells = maxTableCells // it is too large
+	}
+	return g.place(cells, c)
 }
 
 // place puts a cell into the next column.

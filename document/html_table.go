@@ -24,7 +24,7 @@ func (x *extractor) startTable() {
 		return
 	}
 	x.flush()
-	x.table = &table{depth: 1, start: -1}
+	x.table = &table{depth: 1, start: -1, grid: gridBuilder{spare: &x.spare}}
 }
 
 // inTable handles a start tag inside a table.

@@ -122,3 +122,23 @@ func dumpGrids(out *strings.Builder, text string, blocks []*Block) {
 		}
 	}
 }
+
+// TestSpansAreBounded: few bytes make no large tree, by one table or by many, and
+// what makes too many cells ends.
+func TestSpansAreBounded(t *testing.T) {
+	for name, source := range map[string]string{
+		"much text":  `<table><tr><td colspan=1000 rowspan=90>` + strings.Repeat("x", 10_000) + strings.Repeat(`<tr><td>row</td></tr>`, 50) + `</table>`,
+		"many":       strings.Repeat(`<table><tr><td colspan=1000>a<td colspan=1000>b</table>`, 1000),
+		"many cells": `<table><tr><td colspan=1000 rowspan=1000>x` + strings.Repeat(`<tr><td>row</td></tr>`, 150) + strings.Repeat("<!-- -->", 50_000) + `</table>`,
+	} {
+		doc, err := Parse("html", []byte(source))
+		require.NoError(t, err, name)
+		encoded, err := doc.Encode()
+		require.NoError(t, err, name)
+		require.Less(t, len(encoded), 20*len(source)+100_000, name)
+		require.NotEmpty(t, doc.Text, name)
+	}
+	doc, err := Parse("html", []byte(`<table><tr><td colspan=200>wide<tr><td>a<td>b</table>`))
+	require.NoError(t, err)
+	require.Len(t, doc.Blocks[0].Grid.Rows[0].Cells, 200)
+}

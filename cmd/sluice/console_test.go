@@ -405,8 +405,28 @@ func TestConsoleConversation(t *testing.T) {
 	v.press("Change")
 	enterAs("bob")
 	require.NotContains(t, browsertest.Evaluate[string](v.Tab, `document.body.innerText`), "2,100 EUR", "what was said to another is gone")
+
+	browsertest.Evaluate[bool](v.Tab, heldListing)
+	v.press("Collections")
+	v.Await(`window.letGo !== undefined`)
+	v.press("Change")
+	v.shows("Who are you?")
+	browsertest.Evaluate[bool](v.Tab, `window.letGo()`)
+	require.Equal(t, "Who are you?", browsertest.Evaluate[string](v.Tab, `document.querySelector("h1").innerText`), "what comes after its reader has left is not shown")
 	require.Empty(t, v.faults())
 }
+
+// heldListing has what lists the collections come late: when letGo is called, which
+// ends when the page has had the time to show it.
+const heldListing = `(() => {
+	const real = window.fetch;
+	window.fetch = async (target, options) => {
+		const response = await real(target, options);
+		if (/collections$/.test(target)) await new Promise((go) => window.letGo = () => { go(); return new Promise((done) => setTimeout(done, 500, true)); });
+		return response;
+	};
+	return true;
+})()`
 
 // Policies are tried before they are in force.
 func consoleTriesPolicies(t *testing.T, v *visitor) {

@@ -2,6 +2,8 @@ package milvus
 
 import (
 	"context"
+	"fmt"
+	"runtime/debug"
 	"sync"
 )
 
@@ -91,11 +93,21 @@ func (r *rounds) ended(q question, call caller) {
 	if next := r.take(q); next != nil {
 		go func() {
 			for ; next != nil; next = r.take(q) {
-				next.hits, next.err = call(context.Background(), next.vectors)
-				close(next.done)
+				next.run(call)
 			}
 		}()
 	}
+}
+
+// run asks. A panic, which here would end the daemon, is an error of the round.
+func (r *round) run(call caller) {
+	defer close(r.done)
+	defer func() {
+		if reason := recover(); reason != nil {
+			r.err = fmt.Errorf("a round of queries panicked: %v\n%s", reason, debug.Stack())
+		}
+	}()
+	r.hits, r.err = call(context.Background(), r.vectors)
 }
 
 // take returns the round to ask now; nil: nobody waits, and no call is under way.

@@ -3,6 +3,7 @@ package milvus
 import (
 	"context"
 	"errors"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -95,6 +96,47 @@ func TestRounds(t *testing.T) {
 	asking.Wait()
 	require.EqualValues(t, 4, server.calls.Load())
 	require.Eventually(t, func() bool { r.mu.Lock(); defer r.mu.Unlock(); return len(r.next) == 0 }, time.Minute, time.Millisecond)
+}
+
+// A panic while the queries of a round are asked is an error of theirs, and the
+// next query is asked as ever.
+func TestAPanicOfARoundIsAnError(t *testing.T) {
+	var r rounds
+	q := question{"class in [1]", 18}
+	begun, release := make(chan int), make(chan bool)
+	ask := func() ([]found, error) {
+		return r.ask(t.Context(), q, nil, func(_ context.Context, vectors [][]float32) ([][]found, error) {
+			begun <- len(vectors)
+			if <-release {
+				panic("an answer that the client cannot read")
+			}
+			return make([][]found, len(vectors)), nil
+		})
+	}
+	var asking sync.WaitGroup
+	asking.Go(func() { _, _ = ask() })
+	<-begun
+	for range 2 {
+		asking.Go(func() {
+			if _, err := ask(); err == nil || !strings.Contains(err.Error(), "cannot read") {
+				t.Errorf("a query of the round: %v", err)
+			}
+		})
+	}
+	require.Eventually(t, func() bool { return r.gathered(q, 2) }, time.Minute, time.Millisecond)
+	release <- false
+	require.Equal(t, 2, <-begun)
+	release <- true
+	asking.Wait()
+	require.Eventually(t, func() bool { r.mu.Lock(); defer r.mu.Unlock(); return len(r.next) == 0 }, time.Minute, time.Millisecond)
+	asking.Go(func() {
+		if _, err := ask(); err != nil {
+			t.Error(err)
+		}
+	})
+	require.Equal(t, 1, <-begun)
+	release <- false
+	asking.Wait()
 }
 
 // A round that is full is not made longer.

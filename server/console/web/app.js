@@ -74,6 +74,7 @@ function showImpersonation() {
 }
 
 function leave(error) {
+  turn?.abort(); // what was asked for shows no more, nor is more asked
   session.leave();
   for (const id of ["pages", "who", "impersonation"]) fill(document.getElementById(id));
   showEntrance(error);
