@@ -165,13 +165,12 @@ func columnsOfRows(rows [][]*cell) []column {
 			n = k
 		}
 	}
+	full := slices.DeleteFunc(slices.Clone(rows), func(row []*cell) bool { return len(row) != n })
 	columns := make([]column, n)
 	for j := range columns {
 		var lefts, rights []float64
-		for _, row := range rows {
-			if len(row) == n {
-				lefts, rights = append(lefts, row[j].box.Left), append(rights, row[j].box.Right)
-			}
+		for _, row := range full {
+			lefts, rights = append(lefts, row[j].box.Left), append(rights, row[j].box.Right)
 		}
 		columns[j] = column{median(lefts), slices.Max(rights)}
 	}
