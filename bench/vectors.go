@@ -66,7 +66,7 @@ func LoadVectors(ctx context.Context, o VectorOptions) (*Vectors, error) {
 		return nil, fmt.Errorf("making vectors of the sentences in %s: %w", o.Corpora, err)
 	}
 	if len(base) < (o.Queries+topics)*dims {
-		return nil, fmt.Errorf("%s has %d sentences, too few for %d queries", o.Corpora, len(base)/dims, o.Queries)
+		return nil, fmt.Errorf("%s has %d distinct sentences, too few: %d are needed", o.Corpora, len(base)/dims, o.Queries+topics)
 	}
 	shuffle(base, dims)
 	v := &Vectors{Dims: dims, Queries: base[:o.Queries*dims]}

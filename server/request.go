@@ -2,6 +2,7 @@ package server
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/rand"
 	"encoding/json"
@@ -190,7 +191,7 @@ func (q *request) prove(by *identity.Authenticator) (identity.Identity, error) {
 		return who, err
 	}
 	if q.route.role == identity.None || who.Role < q.route.role {
-		return who, failf(fasthttp.StatusForbidden, "your role does not allow this")
+		return who, failf(fasthttp.StatusForbidden, "your role does not allow this: it is %s, and %s is needed", cmp.Or(who.Role.String(), "none"), q.route.role)
 	}
 	return who, nil
 }

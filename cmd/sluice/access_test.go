@@ -79,7 +79,7 @@ func TestAccessCommands(t *testing.T) {
 	require.Equal(t, "ann reads a\n  readers: the document names group:hr\n  policies: permitted by all.cedar:1:1\n", explain("ann", "a"))
 	require.Equal(t, "ann does not read a\n  readers: the document names others, but neither ann nor one of its groups\n  policies: permitted by all.cedar:1:1\n", explain("ann", "a", "--group", "it"))
 	require.Equal(t, "bob does not read b\n  readers: the document names user:bob\n  policies: forbidden by all.cedar:2:1\n", explain("bob", "b"))
-	for name, want := range map[string]string{"bob": "your role does not allow this", "ann": "your role does not allow this", "eve": "there is no such collection"} {
+	for name, want := range map[string]string{"bob": "your role does not allow this: it is write, and admin is needed", "ann": "your role does not allow this", "eve": "there is no such collection"} {
 		r := d.run(name, "access", "explain", "ann", "a", "-c", "docs")
 		require.Equal(t, 1, r.code)
 		require.Contains(t, r.err, want)

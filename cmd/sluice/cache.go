@@ -2,7 +2,9 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"syscall"
 	"time"
 
 	"sluice/client"
@@ -18,6 +20,14 @@ type admin struct {
 	Admin string `help:"Admin listener of the daemon (its setting admin_listen)." default:"http://127.0.0.1:8081"`
 }
 
+// hint adds to an error what its usual cause is.
+func (a admin) hint(err error) error {
+	if errors.Is(err, syscall.ECONNREFUSED) {
+		return fmt.Errorf("%w (is that the admin listener of a daemon? --admin names another; a demo has none)", err)
+	}
+	return err
+}
+
 type cacheStats struct{ admin }
 
 func (c cacheStats) Run(ctx context.Context) error {
@@ -27,7 +37,7 @@ func (c cacheStats) Run(ctx context.Context) error {
 	}
 	size, err := api.CacheSize(ctx)
 	if err != nil {
-		return err
+		return c.hint(err)
 	}
 	fmt.Printf("%d embeddings, %d MiB\n", size.Entries, size.Bytes>>20)
 	return nil
@@ -45,7 +55,7 @@ func (c cachePrune) Run(ctx context.Context) error {
 	}
 	removed, err := api.PruneCache(ctx, c.OlderThan)
 	if err != nil {
-		return err
+		return c.hint(err)
 	}
 	fmt.Printf("removed %d embeddings, %d MiB\n", removed.Entries, removed.Bytes>>20)
 	return nil

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"errors"
+	"io/fs"
 	"net"
 	"os"
 	"strings"
@@ -33,14 +34,33 @@ func (e *examination) configuration(c doctorCommand) bool {
 	}
 	settings, err := config.Load(c.Config, nil, c.Demo || c.Config == "")
 	if err != nil {
-		for line := range strings.Lines(err.Error()) {
-			e.fault("configuration", "sluice serve --help shows every key", "%s", strings.TrimSpace(line))
-		}
+		e.misconfigured(err)
 	} else {
 		e.ok("configuration", "%s", looked)
 	}
 	e.settings = settings
 	return settings.Data != ""
+}
+
+// misconfigured has a fault for every line; one that ends with a colon only
+// says where the indented ones after it are.
+func (e *examination) misconfigured(err error) {
+	do := "sluice serve --help shows every key"
+	if errors.Is(err, fs.ErrNotExist) {
+		do = "name a file that is there with --config; " + do
+	}
+	where := ""
+	for line := range strings.Lines(err.Error()) {
+		text := strings.TrimSpace(line)
+		if !strings.HasPrefix(line, " ") {
+			where = ""
+		}
+		if strings.HasSuffix(text, ":") {
+			where = text + " "
+			continue
+		}
+		e.fault("configuration", do, "%s%s", where, text)
+	}
 }
 
 // listeners looks whether the ports are free, and who can listen in.
@@ -102,9 +122,13 @@ func (e *examination) keys(ctx context.Context) {
 	ctx, end := context.WithTimeout(ctx, reachTimeout)
 	defer end()
 	if _, err := identity.Renew(ctx, e.settings.Auth, e.settings.Demo, nil); err != nil {
-		e.fault("auth", "mend the file or the address that it names", "%v", err)
+		e.fault("auth", "mend the key, the file or the address that it names", "%v", err)
 	} else {
-		e.ok("auth", "%d API keys, tokens: %t", len(e.settings.Auth.APIKeys), e.settings.Auth.JWT != nil)
+		tokens := "no JWTs"
+		if e.settings.Auth.JWT != nil {
+			tokens = "JWTs"
+		}
+		e.ok("auth", "%d API keys, %s", len(e.settings.Auth.APIKeys), tokens)
 	}
 	if e.settings.Policies == "" {
 		e.ok("policies", "none of your own: readers alone decide, within the tenant")

@@ -80,7 +80,7 @@ func TestDoctorOfBrokenSettings(t *testing.T) {
 		s      severity
 		what   string
 	}{
-		"key":         {settings{"limitz": 1}, 1, "configuration", fault, "limitz"},
+		"key":         {settings{"limitz": 1}, 1, "configuration", fault, "yaml: unmarshal errors: line "},
 		"value":       {settings{"precision": "f64"}, 1, "configuration", fault, `precision: "f64"`},
 		"port":        {settings{"listen": busy.Addr().String()}, 1, "listen", fault, "taken by another program"},
 		"address":     {settings{"listen": "192.0.2.1:80"}, 1, "listen", fault, "192.0.2.1"},
@@ -106,6 +106,21 @@ func TestDoctorOfBrokenSettings(t *testing.T) {
 			require.NotContains(t, string(jsonOf(found)), "hidden")
 		})
 	}
+}
+
+func TestDoctorOfOneWrongKey(t *testing.T) {
+	t.Parallel()
+	found := newHome(t, onePerson, settings{"limitz": 1}).doctor(1)
+	require.Len(t, found["configuration"], 1)
+	found = newHome(t, onePerson).doctor(0)
+	finds(t, found, "auth", fine, "1 API keys, no JWTs")
+}
+
+func TestDoctorOfNoFile(t *testing.T) {
+	t.Parallel()
+	r := sluice(t, "doctor", "--config", filepath.Join(t.TempDir(), "none.yaml"))
+	require.Equal(t, 1, r.code)
+	require.Contains(t, r.out, "do: name a file that is there with --config")
 }
 
 func readable(t *testing.T) string {

@@ -163,7 +163,7 @@ func (f *folder) document(key string) (client.Document, error) {
 	case isBinary(d.Format):
 		d.Data = text
 	case !utf8.Valid(text):
-		return client.Document{}, errors.New("it is not valid UTF-8; convert it")
+		return client.Document{}, errors.New("it is not valid UTF-8; convert it, as with iconv")
 	default:
 		d.Text = string(text)
 	}

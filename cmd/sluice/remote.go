@@ -35,7 +35,7 @@ func (r remote) client() (*client.Client, error) {
 		options = append(options, client.WithDemoPrincipal(r.As))
 	}
 	if len(options) > 1 {
-		return nil, errors.New("give one of --token, --api-key and --as")
+		return nil, errors.New("give one of --token, --api-key and --as; SLUICE_TOKEN and SLUICE_API_KEY of the environment count as the first two")
 	}
 	return client.New(r.Server, options...)
 }

@@ -57,7 +57,7 @@ func (c snapshotCommand) ask(ctx context.Context) (client.Snapshot, error) {
 	}
 	made, err := api.Snapshot(ctx, c.Name)
 	if err != nil {
-		return made, fmt.Errorf("a daemon has %s open; asking it at %s: %w", c.Data, c.Admin, err)
+		return made, fmt.Errorf("a daemon has %s open; asking it at %s: %w", c.Data, c.Admin, admin{c.Admin}.hint(err))
 	}
 	there, err := readSnapshot(filepath.Join(snapshotsDir(c.Data), made.Name))
 	if err != nil || !there.Made.Equal(made.Made) {

@@ -219,6 +219,9 @@ func TestASnapshotOfAnotherDaemon(t *testing.T) {
 	require.Contains(t, r.err, "Conflict")
 	r = sluice(t, "snapshot", h.data(), "../b", "--admin", d.admin())
 	require.Contains(t, r.err, "Bad Request")
+	for _, args := range [][]string{{"snapshot", h.data(), "c"}, {"cache", "stats"}, {"cache", "prune", "--older-than", "1h"}} {
+		require.Contains(t, sluice(t, append(args, "--admin", "http://127.0.0.1:1")...).err, "--admin names another")
+	}
 	other.stop()
 	d.stop()
 }

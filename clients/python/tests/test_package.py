@@ -28,7 +28,7 @@ def test_the_wheel_has_all_modules_and_their_types(tmp_path: Path) -> None:
 
 
 def test_the_documentation_runs(daemon: Daemon, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    monkeypatch.setenv("SLUICE_URL", daemon.url)
+    monkeypatch.setenv("SLUICE_SERVER", daemon.url)
     monkeypatch.setenv("SLUICE_TOKEN", daemon.keys["root"])
     monkeypatch.setenv("ANNS_TOKEN", daemon.keys["ann"])
     blocks = re.findall(r"```python\n(.*?)```", DOCS.read_text(), re.DOTALL)
