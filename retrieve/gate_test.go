@@ -65,6 +65,7 @@ func (h *house) neighbour(staleness time.Duration) *neighbour {
 
 func (h *house) neighbourOn(st *stopped, staleness time.Duration) *neighbour {
 	h.t.Helper()
+	h.awaitAll() // its follower writes down what it opens
 	own := *h
 	n := &neighbour{house: &own, store: st}
 	own.indexFS = vfs.NewMem()

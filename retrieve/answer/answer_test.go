@@ -108,7 +108,7 @@ func TestRefusals(t *testing.T) {
 		require.Equal(t, c.reason, got.Reason, name)
 		require.Empty(t, got.Passages, name)
 		require.Empty(t, got.Sentences, name)
-		require.Len(t, h.prompts, c.calls, name)
+		require.Len(t, h.shown(), c.calls, name)
 		require.Equal(t, c.calls > 0, got.Usage.Context > 0, name)
 	}
 }
@@ -168,7 +168,7 @@ func TestModelsThatFail(t *testing.T) {
 		require.Equal(t, Evidence, got.Outcome, name)
 		require.Equal(t, []string{"answer_unavailable"}, got.Degraded, name)
 		require.Len(t, got.Passages, 2, name)
-		require.Len(t, h.prompts, c.calls, name)
+		require.Len(t, h.shown(), c.calls, name)
 		require.Equal(t, c.calls, got.Usage.Calls, name)
 	}
 }
@@ -210,7 +210,7 @@ func TestSlowModels(t *testing.T) {
 	})
 	h.Timeout = 200 * time.Millisecond
 	require.Equal(t, Evidence, h.ask("What is the meal allowance?").Outcome)
-	require.Len(t, h.prompts, 1)
+	require.Len(t, h.shown(), 1)
 
 	h = newHouse(t, travel(), func(int, string, http.ResponseWriter) { <-stop })
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
@@ -227,8 +227,8 @@ func TestRewriting(t *testing.T) {
 	require.Equal(t, []string{"meal allowance inside the EU", "And inside it?"}, got.Queries)
 	require.Equal(t, "meal allowance inside the EU", h.library.searched[0].Query)
 	require.Equal(t, "And inside it?", h.library.searched[1].Query)
-	require.Contains(t, h.prompts[0], "What about the EU?")
-	require.Contains(t, h.prompts[1], "meal allowance inside the EU", "the model answers the question that is understood by itself")
+	require.Contains(t, h.shown()[0], "What about the EU?")
+	require.Contains(t, h.shown()[1], "meal allowance inside the EU", "the model answers the question that is understood by itself")
 	require.Equal(t, []string{"rewrite", "answer"}, h.counted.asked)
 
 	for _, bad := range []string{"none", `{"query": ""}`, `{"query": "` + strings.Repeat("x", 2000) + `"}`, `{"query": "a\u0000b"}`, `{"query": 3}`} {
@@ -256,9 +256,9 @@ func TestReranking(t *testing.T) {
 	got := h.ask("What has words?")
 	require.Equal(t, []Sentence{{"Page 4 has words.", []string{"S1"}}}, got.Sentences)
 	require.Equal(t, "d04", got.Passages[0].Key)
-	require.Equal(t, 25, strings.Count(h.prompts[0], `\"id\"`))
-	require.Equal(t, keptOrdered, strings.Count(h.prompts[1], `\"id\"`))
-	require.Less(t, strings.Index(h.prompts[1], "Page 2 has"), strings.Index(h.prompts[1], "Page 0 has"))
+	require.Equal(t, 25, strings.Count(h.shown()[0], `\"id\"`))
+	require.Equal(t, keptOrdered, strings.Count(h.shown()[1], `\"id\"`))
+	require.Less(t, strings.Index(h.shown()[1], "Page 2 has"), strings.Index(h.shown()[1], "Page 0 has"))
 
 	h = newHouse(t, pages, turns("garbage", "garbage", sentences("S1", "Page 0 has words.")))
 	h.Rerank = true
@@ -351,7 +351,7 @@ func TestContextIsBounded(t *testing.T) {
 	got := h.ask("What few words?")
 	require.Equal(t, []string{"context_cut"}, got.Degraded)
 	require.Equal(t, Answered, got.Outcome)
-	require.NotContains(t, h.prompts[0], "many words")
+	require.NotContains(t, h.shown()[0], "many words")
 	require.Equal(t, len("B\nB\nFew words.")/bytesPerToken+passageTokens, got.Usage.Context)
 }
 
@@ -375,7 +375,7 @@ func TestRequestsThatAreRefused(t *testing.T) {
 		_, err := h.Answer(t.Context(), r)
 		require.ErrorIs(t, err, store.ErrInvalid, name)
 	}
-	require.Empty(t, h.prompts)
+	require.Empty(t, h.shown())
 }
 
 // Two principals at once, many times: the model sees of each what they may read.
@@ -406,7 +406,7 @@ func TestPrincipalsAtOnce(t *testing.T) {
 		}
 	}
 	group.Wait()
-	for _, prompt := range h.prompts {
+	for _, prompt := range h.shown() {
 		for who, code := range codes {
 			if strings.Contains(prompt, "what is the code of "+who+"?") {
 				require.Contains(t, prompt, code[0])

@@ -184,6 +184,13 @@ func newHouse(t *testing.T, pages map[string]page, say func(n int, prompt string
 	return h
 }
 
+// shown is what the model was shown: it may still be at what nobody waits for.
+func (h *house) shown() []string {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return slices.Clone(h.prompts)
+}
+
 func (h *house) ask(question string, history ...Turn) Response {
 	h.t.Helper()
 	r, err := h.Answer(h.t.Context(), request("ann", question, history...))
