@@ -3,18 +3,19 @@ package load
 import (
 	"context"
 	"math/rand/v2"
-	"runtime"
 	"time"
 )
 
 // arrival is one request's turn.
 type arrival struct {
 	due    time.Time
-	number int // which request, from 0
+	number int  // which request, from 0
+	waited bool // somebody was free before it was due
 }
 
 // arrivals is the times at which requests of an open loop are due.
 type arrivals struct {
+	turn  chan struct{} // holds one: whoever has it waits for the clock
 	sleep func(time.Duration)
 	gap   func(number int) time.Duration // from an arrival to the one after
 	end   time.Time
@@ -22,7 +23,9 @@ type arrivals struct {
 }
 
 func newArrivals(start, end time.Time, gap func(int) time.Duration, sleep func(time.Duration)) *arrivals {
-	return &arrivals{sleep: sleep, gap: gap, end: end, next: arrival{due: start}}
+	a := &arrivals{turn: make(chan struct{}, 1), sleep: sleep, gap: gap, end: end, next: arrival{due: start}}
+	a.turn <- struct{}{}
+	return a
 }
 
 // poisson is the gaps of a Poisson process: exponential, with a mean of one over
@@ -42,40 +45,32 @@ func recorded(times []time.Duration) func(int) time.Duration {
 	}
 }
 
-// Lateness is how late a thread of this machine notices Poisson arrivals that does
-// nothing but wait for them, as a generator does or, looking, with its eyes on the
-// clock all the time: what no generator can be better than.
-func Lateness(ctx context.Context, rate float64, seed uint64, d time.Duration, looking bool) Histogram {
-	runtime.LockOSThread()
-	defer runtime.UnlockOSThread()
-	wait := pause
-	if looking {
-		wait = look
-	}
+// Lateness is how late this machine wakes who waits for Poisson arrivals and does
+// nothing else: what no generator can be better than.
+func Lateness(ctx context.Context, rate float64, seed uint64, d time.Duration) Histogram {
 	late, start := NewHistogram(), time.Now()
 	end := start.Add(d)
-	for all := newArrivals(start, end, poisson(rate, seed), wait); ctx.Err() == nil; {
+	for all := newArrivals(start, end, poisson(rate, seed), pause); ctx.Err() == nil; {
 		a := all.take(ctx)
 		if !a.due.Before(end) {
 			break
 		}
-		late.Record(time.Since(a.due))
+		if a.waited {
+			late.Record(time.Since(a.due))
+		}
 	}
 	return late
-}
-
-// look waits without sleeping.
-func look(d time.Duration) {
-	for until := time.Now().Add(d); time.Now().Before(until); {
-	}
 }
 
 // longestPause is how long the end of a context may go unnoticed.
 const longestPause = 10 * time.Millisecond
 
-// take waits until the next request is due: not for what is overdue, or due after
-// the end.
+// take waits until the next request is due. One caller waits for the clock and
+// the others for their turn: however many are idle, there is one timer. Nobody
+// waits for what is overdue, because nobody was free before, or due after the end.
 func (a *arrivals) take(ctx context.Context) arrival {
+	<-a.turn
+	defer func() { a.turn <- struct{}{} }()
 	now := a.next
 	a.next = arrival{due: now.due.Add(a.gap(now.number)), number: now.number + 1}
 	if now.due.After(a.end) {
@@ -83,6 +78,7 @@ func (a *arrivals) take(ctx context.Context) arrival {
 	}
 	for left := time.Until(now.due); left > 0 && ctx.Err() == nil; left = time.Until(now.due) {
 		a.sleep(min(left, longestPause))
+		now.waited = true
 	}
 	return now
 }

@@ -32,34 +32,7 @@ func newConn(dial dialer, timeout time.Duration) *conn {
 // do sends a request and reads the whole answer. A connection that failed is
 // replaced with the next request.
 func (c *conn) do(ctx context.Context, r Request) error {
-	err := c.open(ctx)
-	if err == nil {
-		c.send(r)
-		err = c.read()
-	}
-	return c.settle(err)
-}
-
-// send writes a request. Where that fails, so does the read of the answer.
-func (c *conn) send(r Request) {
-	if c.socket == nil {
-		return
-	}
-	err := c.socket.SetDeadline(time.Now().Add(c.timeout))
-	if err == nil {
-		_, err = c.socket.Write(r)
-	}
-	if err != nil {
-		_ = c.socket.Close()
-	}
-}
-
-// read waits for the whole answer.
-func (c *conn) read() error { return c.response.ReadLimitBody(c.reader, maxAnswer) }
-
-// settle closes a connection that is of no more use, and makes an error of an
-// answer other than 200.
-func (c *conn) settle(err error) error {
+	err := c.exchange(ctx, r)
 	if err != nil || c.response.ConnectionClose() {
 		err = errors.Join(err, c.Close())
 	}
@@ -69,11 +42,23 @@ func (c *conn) settle(err error) error {
 	return err
 }
 
-// open dials, unless there is a connection: that may wait again for as long as
-// it likes. The end of ctx closes it, whatever it waits for.
+func (c *conn) exchange(ctx context.Context, r Request) error {
+	if err := c.open(ctx); err != nil {
+		return err
+	}
+	if err := c.socket.SetDeadline(time.Now().Add(c.timeout)); err != nil {
+		return err
+	}
+	if _, err := c.socket.Write(r); err != nil {
+		return err
+	}
+	return c.response.ReadLimitBody(c.reader, maxAnswer)
+}
+
+// open dials. The end of ctx closes the connection, whatever it waits for.
 func (c *conn) open(ctx context.Context) error {
 	if c.socket != nil {
-		return c.socket.SetDeadline(time.Time{})
+		return nil
 	}
 	socket, err := c.dial(ctx)
 	if err != nil {

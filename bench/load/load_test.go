@@ -177,6 +177,7 @@ func TestArrivals(t *testing.T) {
 	var sum, squares float64
 	for i := range gaps {
 		now := a.take(t.Context())
+		require.False(t, now.waited)
 		require.Equal(t, i+1, now.number)
 		require.Equal(t, now, again.take(t.Context()), "one seed, one schedule")
 		gaps[i] = now.due.Sub(before).Seconds()
@@ -187,31 +188,15 @@ func TestArrivals(t *testing.T) {
 	require.InEpsilon(t, .001, math.Sqrt(squares/n-mean*mean), .02)
 }
 
-// An arrival is never early.
+// An arrival is never early, and the wait for it is reported.
 func TestArrivalsWait(t *testing.T) {
 	a := newArrivals(time.Now().Add(20*time.Millisecond), time.Now().Add(time.Hour), poisson(1000, 1), pause)
 	for range 50 {
 		due := a.take(t.Context()).due
 		require.False(t, time.Now().Before(due))
 	}
-}
-
-// A connection that waits is not overdue, and one that its server closes is
-// replaced before the next request.
-func TestConnectionsWaitAndAreReplaced(t *testing.T) {
-	var n atomic.Int64
-	o := start(t, func(c *fasthttp.RequestCtx) {
-		if n.Add(1) == 1 {
-			c.SetConnectionClose()
-		}
-	})
-	o.Timeout = 100 * time.Millisecond
-	o.Times = []time.Duration{0, 300 * time.Millisecond, 600 * time.Millisecond}
-	r, err := Run(t.Context(), o)
-	require.NoError(t, err)
-	require.NoError(t, r.Failure)
-	require.Equal(t, 3, r.Latency.Count())
-	require.Equal(t, 3, r.Late.Count(), "a connection was there for each")
+	a = newArrivals(time.Now().Add(20*time.Millisecond), time.Now().Add(time.Hour), poisson(1000, 1), pause)
+	require.True(t, a.take(t.Context()).waited)
 }
 
 func TestHistogram(t *testing.T) {

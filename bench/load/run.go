@@ -79,7 +79,7 @@ func (o Options) String() string {
 // Result is what Run measured.
 type Result struct {
 	Latency  Histogram     // of answered requests; of an open loop from when they were due
-	Late     Histogram     // open loop: how late the generator itself sent what a free connection waited for
+	Late     Histogram     // open loop: how late the generator itself sent what an idle connection waited for
 	Sent     int           // all requests, the warm-up's too
 	Failures int           // requests without an answer, or with another than 200
 	Failure  error         // one of them
@@ -98,17 +98,19 @@ func Run(ctx context.Context, o Options) (Result, error) {
 	if err := o.setDefaults(); err != nil {
 		return Result{}, err
 	}
-	conns := o.connect(ctx)
 	start := time.Now()
 	begin := start.Add(o.Warmup)
-	stages := newStages()
+	pace, stages := o.pace(start, begin.Add(o.Duration)), newStages()
 	var answered atomic.Int64
 	unwatch := o.watched(&answered, start)
 	workers := make([]*worker, o.Connections)
+	var running sync.WaitGroup
 	for i := range workers {
-		workers[i] = newWorker(&o, conns[i], begin, stages, &answered)
+		w := newWorker(&o, begin, pace(i), stages, &answered)
+		workers[i] = w
+		running.Go(func() { w.work(ctx) })
 	}
-	o.drive(ctx, workers, start)
+	running.Wait()
 	unwatch()
 	if err := ctx.Err(); err != nil {
 		return Result{}, fmt.Errorf("the load was cut short: %w", err)
@@ -142,47 +144,19 @@ func (o *Options) watched(answered *atomic.Int64, start time.Time) (end func()) 
 	return func() { close(done); watching.Wait() }
 }
 
-// open reports whether requests come at their own times.
-func (o *Options) open() bool { return o.Times != nil || o.Rate > 0 }
-
-// connect returns the connections; of an open loop they are there before the first
-// request is due. What cannot be dialled is dialled again for a request, and fails it.
-func (o *Options) connect(ctx context.Context) []*conn {
-	var dialling sync.WaitGroup
-	conns := make([]*conn, o.Connections)
-	for i := range conns {
-		conns[i] = newConn(o.dial, o.Timeout)
-		if o.open() {
-			dialling.Go(func() { _ = conns[i].open(ctx) })
-		}
+// pace returns that of each worker.
+func (o *Options) pace(start, end time.Time) func(worker int) pace {
+	var gap func(int) time.Duration
+	switch {
+	case o.Times != nil:
+		gap = recorded(o.Times)
+	case o.Rate > 0:
+		gap = poisson(o.Rate, o.Seed)
+	default:
+		return func(worker int) pace { return closedLoop(worker, o.Connections) }
 	}
-	dialling.Wait()
-	return conns
-}
-
-// drive has the workers work until the time is over.
-func (o *Options) drive(ctx context.Context, workers []*worker, start time.Time) {
-	var running sync.WaitGroup
-	defer running.Wait()
-	if !o.open() {
-		for i, w := range workers {
-			running.Go(func() { w.loop(ctx, i, len(workers)) })
-		}
-		return
-	}
-	s := &sender{newArrivals(start, workers[0].end, o.gaps(), o.sleep), make(chan *worker, len(workers))}
-	for _, w := range workers {
-		running.Go(func() { w.answer(ctx, s.free) })
-	}
-	running.Go(func() { s.run(ctx) })
-}
-
-// gaps are those between the requests of an open loop.
-func (o *Options) gaps() func(int) time.Duration {
-	if o.Times != nil {
-		return recorded(o.Times)
-	}
-	return poisson(o.Rate, o.Seed)
+	all := newArrivals(start, end, gap, o.sleep)
+	return func(int) pace { return all.take }
 }
 
 func merge(workers []*worker, begin time.Time) Result {
@@ -194,7 +168,7 @@ func merge(workers []*worker, begin time.Time) Result {
 		}
 		r.Latency.Merge(w.latency)
 		r.Late.Merge(w.late)
-		r.Sent += w.count
+		r.Sent += w.sent
 		r.Failures += w.failures
 		if w.failure != nil {
 			r.Failure = w.failure
