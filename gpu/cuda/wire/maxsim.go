@@ -26,8 +26,8 @@ const (
 	maxDimensions = 1 << 12
 )
 
-// rowBytes is the length of a token's code.
-func rowBytes(dimensions int) int { return dimensions/8 + 4 }
+// RowBytes is the length of a token's code.
+func RowBytes(dimensions int) int { return dimensions/8 + 4 }
 
 // AppendMaxSim makes a frame in place of dst, of passages that are whole code rows.
 func AppendMaxSim(dst []byte, id uint32, query []float32, dimensions int, passages [][]byte) ([]byte, error) {
@@ -36,7 +36,7 @@ func AppendMaxSim(dst []byte, id uint32, query []float32, dimensions int, passag
 		dst = binary.LittleEndian.AppendUint32(dst, uint32(n))
 	}
 	for _, rows := range passages {
-		dst = binary.LittleEndian.AppendUint32(dst, uint32(len(rows)/rowBytes(dimensions)))
+		dst = binary.LittleEndian.AppendUint32(dst, uint32(len(rows)/RowBytes(dimensions)))
 	}
 	dst = appendFloats(dst, query)
 	for _, rows := range passages {
@@ -62,7 +62,7 @@ func (m *MaxSim) Decode(payload []byte) error {
 }
 
 func (m *MaxSim) offsets(lengths []byte) error {
-	at, rows := 0, len(m.Codes)/rowBytes(m.Dimensions)
+	at, rows := 0, len(m.Codes)/RowBytes(m.Dimensions)
 	m.Offsets = append(m.Offsets[:0], 0)
 	for ; len(lengths) > 0; lengths = lengths[4:] {
 		if at += int(binary.LittleEndian.Uint32(lengths)); at > rows {
@@ -70,8 +70,8 @@ func (m *MaxSim) offsets(lengths []byte) error {
 		}
 		m.Offsets = append(m.Offsets, int32(at))
 	}
-	if at*rowBytes(m.Dimensions) != len(m.Codes) {
-		return fmt.Errorf("%w: passages have %d of %d bytes of code rows", ErrFrame, at*rowBytes(m.Dimensions), len(m.Codes))
+	if at*RowBytes(m.Dimensions) != len(m.Codes) {
+		return fmt.Errorf("%w: passages have %d of %d bytes of code rows", ErrFrame, at*RowBytes(m.Dimensions), len(m.Codes))
 	}
 	return nil
 }

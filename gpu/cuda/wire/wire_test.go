@@ -268,7 +268,7 @@ func FuzzRead(f *testing.F) {
 		case KindMaxSim:
 			var m MaxSim
 			if m.Decode(frame.Payload) == nil {
-				require.Len(t, m.Codes, int(m.Offsets[len(m.Offsets)-1])*rowBytes(m.Dimensions))
+				require.Len(t, m.Codes, int(m.Offsets[len(m.Offsets)-1])*RowBytes(m.Dimensions))
 			}
 		case KindFound:
 			_ = Found{make([]int32, 2), make([]float32, 2)}.Decode(frame.Payload)

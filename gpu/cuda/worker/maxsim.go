@@ -3,7 +3,6 @@
 package worker
 
 import (
-	"errors"
 	"fmt"
 
 	"gorgonia.org/cu"
@@ -16,27 +15,12 @@ import (
 func (s *Slot) maxSim(m *wire.MaxSim) (wire.Answer, error) {
 	a := &s.answer
 	a.Pooled, a.Norms, a.Logits, a.Tokens = a.Pooled[:0], a.Norms[:0], a.Logits[:0], a.Tokens[:0]
-	err := s.maxSimPart(m, 0, len(m.Offsets)-1)
+	err := halves(0, len(m.Offsets)-1, func(from, to int) error { return s.tryMaxSim(m, from, to) })
 	return s.answer, err
 }
 
-func (s *Slot) maxSimPart(m *wire.MaxSim, from, to int) error {
-	if from == to {
-		return nil
-	}
-	err := s.tryMaxSim(m, from, to)
-	if !errors.Is(err, errMemory) || to-from == 1 {
-		return err
-	}
-	middle := (from + to) / 2
-	if err := s.maxSimPart(m, from, middle); err != nil {
-		return err
-	}
-	return s.maxSimPart(m, middle, to)
-}
-
 func (s *Slot) tryMaxSim(m *wire.MaxSim, from, to int) error {
-	passages, row := to-from, m.Dimensions/8+4
+	passages, row := to-from, wire.RowBytes(m.Dimensions)
 	codes := m.Codes[int(m.Offsets[from])*row : int(m.Offsets[to])*row]
 	var c carver
 	query, offsets, rows := c.take(len(m.Query)), c.take(4*(passages+1)), c.take(len(codes))

@@ -95,22 +95,12 @@ func (s *Slot) search(q *search) (wire.Found, error) {
 	if q.K > kernel.MostResults {
 		return s.found, fmt.Errorf("%w: a search for %d rows: up to %d are possible", gpu.ErrInput, q.K, kernel.MostResults)
 	}
-	err := s.searchPart(q, 0, len(q.bitmaps))
+	err := halves(0, len(q.bitmaps), func(from, to int) error {
+		part := *q
+		part.bitmaps, part.Queries = q.bitmaps[from:to], q.Queries[2*from*q.Width:2*to*q.Width]
+		return s.trySearch(&part)
+	})
 	return s.found, err
-}
-
-func (s *Slot) searchPart(q *search, from, to int) error {
-	part := *q
-	part.bitmaps, part.Queries = q.bitmaps[from:to], q.Queries[2*from*q.Width:2*to*q.Width]
-	err := s.trySearch(&part)
-	if !errors.Is(err, errMemory) || to-from == 1 {
-		return err
-	}
-	middle := (from + to) / 2
-	if err := s.searchPart(q, from, middle); err != nil {
-		return err
-	}
-	return s.searchPart(q, middle, to)
 }
 
 func (s *Slot) trySearch(q *search) error {

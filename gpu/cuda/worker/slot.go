@@ -67,24 +67,24 @@ func (s *Slot) Run(m *Model, r *wire.Run) (wire.Answer, error) {
 	}
 	a := &s.answer
 	a.Pooled, a.Norms, a.Logits, a.Tokens = a.Pooled[:0], a.Norms[:0], a.Logits[:0], a.Tokens[:0]
-	err := s.part(m, r, 0, r.Batch.Len())
+	err := halves(0, r.Batch.Len(), func(from, to int) error { return s.try(m, r, from, to) })
 	return s.answer, err
 }
 
-// part runs sequences from to to, in halves where they are too many.
-func (s *Slot) part(m *Model, r *wire.Run, from, to int) error {
+// halves runs items from to to, in halves where the device has no memory for all.
+func halves(from, to int, try func(from, to int) error) error {
 	if from == to {
 		return nil
 	}
-	err := s.try(m, r, from, to)
+	err := try(from, to)
 	if !errors.Is(err, errMemory) || to-from == 1 {
 		return err
 	}
 	middle := (from + to) / 2
-	if err := s.part(m, r, from, middle); err != nil {
+	if err := halves(from, middle, try); err != nil {
 		return err
 	}
-	return s.part(m, r, middle, to)
+	return halves(middle, to, try)
 }
 
 func (s *Slot) try(m *Model, r *wire.Run, from, to int) error {
