@@ -94,7 +94,7 @@ func wholeOf(strategies []string, all map[asked]ranks) map[string]statistics.Est
 		var values []float64
 		for at, r := range all {
 			if at.strategy == strategy {
-				values = append(values, Recall(r.whole, wholeDepth))
+				values = append(values, statistics.Recall(r.whole, wholeDepth))
 			}
 		}
 		slices.Sort(values)
@@ -122,7 +122,7 @@ func gains(chunker string, strategies []string, d *Dataset, base, its map[asked]
 			for _, m := range metricsOf(d.Cutoffs) {
 				g.Metrics[m.Name] = statistics.Mean(differences(pairs[tag], func(r ranks) float64 { return m.Of(r.met) }))
 			}
-			g.Metrics[wholeName] = statistics.Mean(differences(pairs[tag], func(r ranks) float64 { return Recall(r.whole, wholeDepth) }))
+			g.Metrics[wholeName] = statistics.Mean(differences(pairs[tag], func(r ranks) float64 { return statistics.Recall(r.whole, wholeDepth) }))
 			all = append(all, g)
 		}
 	}

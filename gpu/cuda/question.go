@@ -7,6 +7,9 @@ import (
 
 // Mask is a bit for each row, set where a query may see it. Masks can be
 // compared, and equal ones have equal bits: the device keeps the last used.
+//
+// Mask and Near are aliases, so that Rows are what an index asks for
+// (index/local.Held) and neither package imports the other.
 type Mask = interface{ Words() []uint64 }
 
 // Near is what a device found: rows, the best first, and their products with the
@@ -17,11 +20,11 @@ type Near = struct {
 	Slack    float32
 }
 
-// MostRows is how many a search finds at most: as many as the kernel does.
-const MostRows = 120
+// mostRows is how many a search finds at most: as many as the kernel does.
+const mostRows = 120
 
-// Most is MostRows.
-func (r *Rows) Most() int { return MostRows }
+// Most is how many rows a search finds at most.
+func (r *Rows) Most() int { return mostRows }
 
 // question is a search of one query.
 type question struct {
@@ -37,7 +40,7 @@ type question struct {
 // ErrNotHeld, or an error that wraps ErrWorker: another time, perhaps.
 func (r *Rows) Search(ctx context.Context, query []float32, mask Mask, k int) (Near, error) {
 	length, ok := lengthOf(query)
-	if !ok || len(query) != r.dims || k < 1 || k > MostRows {
+	if !ok || len(query) != r.dims || k < 1 || k > mostRows {
 		return Near{}, fmt.Errorf("a search for %d rows by a query of %d numbers, of length %g, is not for a GPU", k, len(query), length)
 	}
 	at := r.resident.Load()

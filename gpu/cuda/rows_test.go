@@ -83,7 +83,7 @@ func TestSearchesThatAreNone(t *testing.T) {
 		_, err := rows.Search(t.Context(), query, allRows(70), 1)
 		require.ErrorContains(t, err, "is not for a GPU", what)
 	}
-	for _, k := range []int{0, MostRows + 1} {
+	for _, k := range []int{0, mostRows + 1} {
 		_, err := rows.Search(t.Context(), make([]float32, 5), allRows(70), k)
 		require.ErrorContains(t, err, "is not for a GPU")
 	}
