@@ -43,14 +43,14 @@ func (r *Rows) Search(ctx context.Context, query []float32, mask Mask, k int) (N
 	if !ok || len(query) != r.dims || k < 1 || k > mostRows {
 		return Near{}, fmt.Errorf("a search for %d rows by a query of %d numbers, of length %g, is not for a GPU", k, len(query), length)
 	}
-	at := r.resident.Load()
-	if at == nil {
+	b := r.batcher.Load()
+	if b == nil {
 		return Near{}, ErrNotHeld
 	}
 	q := &question{halves: appendHalves(nil, query, r.width), mask: mask, k: k, near: Near{Slack: r.slack(length)}, done: make(chan error, 1)}
 	select {
-	case at.asked <- q:
-	case <-at.over:
+	case b.asked <- q:
+	case <-b.over:
 		return Near{}, ErrNotHeld
 	case <-ctx.Done():
 		return Near{}, ctx.Err()
@@ -61,24 +61,6 @@ func (r *Rows) Search(ctx context.Context, query []float32, mask Mask, k int) (N
 	case <-ctx.Done():
 		return Near{}, ctx.Err()
 	}
-}
-
-// mostQuestions are asked at once: the queries of one block of the kernel.
-const mostQuestions = 64
-
-// gather is a question and those that wait behind it.
-func (at *residence) gather(first *question) []*question {
-	questions := []*question{first}
-	for len(questions) < mostQuestions {
-		select {
-		case q := <-at.asked:
-			questions = append(questions, q)
-			continue
-		default:
-		}
-		break
-	}
-	return questions
 }
 
 // take keeps what was found up to the first row that is none.
