@@ -29,7 +29,7 @@ type Rows struct {
 
 	closing context.Context
 	close   context.CancelFunc
-	unread  chan struct{} // closed when the vectors are read no more
+	unread  chan struct{}           // closed when the vectors are read no more
 	batcher atomic.Pointer[batcher] // nil: the rows are not on the device
 }
 
