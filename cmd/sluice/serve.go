@@ -59,10 +59,19 @@ func newLogger(c config.Log) *slog.Logger {
 // reloads.
 func (d *daemon) run(ctx context.Context) error {
 	if err := d.open(ctx); err != nil {
-		return err
+		return d.unlessStopped(ctx, err)
 	}
 	err := d.listenAndServe(ctx)
 	return errors.Join(err, d.close())
+}
+
+// unlessStopped is why the daemon could not start, nil if it was told to stop meanwhile.
+func (d *daemon) unlessStopped(ctx context.Context, err error) error {
+	if ctx.Err() == nil || !errors.Is(err, context.Canceled) {
+		return err
+	}
+	d.log.Info("stopped before it listened")
+	return nil
 }
 
 func (d *daemon) listenAndServe(ctx context.Context) error {

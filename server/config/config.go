@@ -16,7 +16,7 @@ type Config struct {
 	Data           string        `yaml:"data" doc:"Directory of the index, and of the store unless that is a database. One process at a time."`
 	Store          string        `yaml:"store" doc:"PostgreSQL database that keeps the store, for any number of daemons side by side: postgres://user:password@host/database, with the parameters of libpq, and pool_max_conns (16). The password may come from PGPASSWORD or a passfile instead. Empty: the store is in the data directory, for this process alone."`
 	StoreStaleness time.Duration `yaml:"store_staleness" doc:"How far what is searched may lag behind the database. 0s: not at all; every search waits for all that was acknowledged before it. More spares searches a read of the database: on the other daemons changes of policies, and what a revoked document adds to counts and scores, may then last so much longer; readers and attributes are checked on every result in any case."`
-	Model          string        `yaml:"model" doc:"Embedding model: a name that 'sluice model pull' knows, or a directory."`
+	Model          string        `yaml:"model" doc:"Embedding model: a name that 'sluice model pull' knows, or a directory (with a slash: ./mine)."`
 	Reranker       string        `yaml:"reranker" doc:"Cross-encoder for the rerank calls and the strategy hybrid-rerank: a name that 'sluice model pull' knows, or a directory. Empty: none; the calls say so, and hybrid-rerank answers are marked as degraded."`
 	Classifier     string        `yaml:"classifier" doc:"Sequence classifier for the call /predict: a name that 'sluice model pull' knows, or a directory. Empty: the reranker."`
 	Device         string        `yaml:"device" doc:"What runs the models: cpu; cuda, all NVIDIA GPUs, or some as in cuda:0,1 ('sluice devices' lists them); auto, cuda where there is a GPU, else cpu; or gorgonia, which runs them as expression graphs in f32: an independent check of cpu's vectors, many times as slow."`
@@ -57,7 +57,7 @@ type Answer struct {
 
 // TLS is the certificate of the API's listener.
 type TLS struct {
-	Cert string `yaml:"cert" doc:"Certificate chain, PEM, the server's own first. In this file its path, and that of the key, is relative to this file. Read again on SIGHUP."`
+	Cert string `yaml:"cert" doc:"Certificate chain, PEM, the server's own first. Read again on SIGHUP."`
 	Key  string `yaml:"key" doc:"Its private key, PEM."`
 }
 

@@ -19,8 +19,8 @@ const maxFile = 1 << 20
 
 // Load reads the file ("" for none), then the environment, then the overrides
 // (setting path, for example "limits.body_bytes", to value), and validates the
-// outcome. demo is the --demo flag. Relative paths are the working directory's,
-// but for those of the certificate that the file names: they are the file's directory's.
+// outcome. demo is the --demo flag. Relative paths in the file are relative to the
+// file's directory, all others to the working directory.
 func Load(file string, overrides map[string]string, demo bool) (Config, error) {
 	c := Default()
 	if file != "" {
@@ -57,16 +57,40 @@ func (c *Config) readFile(file string) error {
 	if err := c.parse(text); err != nil {
 		return fmt.Errorf("%s: %w", file, err)
 	}
-	c.TLS.Cert, c.TLS.Key = beside(file, c.TLS.Cert), beside(file, c.TLS.Key)
+	for _, path := range c.named(text) {
+		if *path != "" && !filepath.IsAbs(*path) {
+			*path = filepath.Join(filepath.Dir(file), *path)
+		}
+	}
 	return nil
 }
 
-// beside is a path in a file, which is relative to where the file is.
-func beside(file, path string) string {
-	if path == "" || filepath.IsAbs(path) {
-		return path
+// named are the settings that are paths where the file with this text gives them:
+// a default is the working directory's.
+func (c *Config) named(text []byte) []*string {
+	paths := []*string{&c.Policies, &c.TLS.Cert, &c.TLS.Key}
+	var given struct{ Data *string }
+	if err := yaml.Unmarshal(text, &given); err == nil && given.Data != nil {
+		paths = append(paths, &c.Data)
 	}
-	return filepath.Join(filepath.Dir(file), path)
+	for _, model := range []*string{&c.Model, &c.Reranker, &c.Classifier} {
+		if strings.ContainsRune(*model, filepath.Separator) {
+			paths = append(paths, model)
+		}
+	}
+	if c.Audit.Directory != "off" {
+		paths = append(paths, &c.Audit.Directory)
+	}
+	if c.Planner != nil {
+		paths = append(paths, &c.Planner.KeyFile)
+	}
+	if jwt := c.Auth.JWT; jwt != nil {
+		paths = append(paths, &jwt.JWKSFile)
+		for i := range jwt.Keys {
+			paths = append(paths, &jwt.Keys[i].File)
+		}
+	}
+	return paths
 }
 
 func (c *Config) parse(text []byte) error {
