@@ -117,8 +117,8 @@ func TestStoppedWhileStarting(t *testing.T) {
 	require.Contains(t, said.String(), "stopped before it listened")
 	require.NotContains(t, said.String(), "context canceled")
 
-	settings.Model = t.TempDir()
-	require.ErrorContains(t, start(), "config.json", "what is wrong is told all the same")
+	settings.TLS.Cert = "none.pem"
+	require.ErrorContains(t, start(), "none.pem", "what is wrong is told all the same")
 }
 
 const (

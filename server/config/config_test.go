@@ -170,6 +170,7 @@ func TestDocumentIsCurrent(t *testing.T) {
 func TestPaths(t *testing.T) {
 	dir := t.TempDir()
 	file := filepath.Join(dir, "sluice.yaml")
+	require.NoError(t, os.MkdirAll(filepath.Join(dir, "models", "pair"), 0o700))
 	load := func(text string, overrides map[string]string) Config {
 		require.NoError(t, os.WriteFile(file, []byte(text), 0o600))
 		c, err := Load(file, overrides, true)
@@ -181,7 +182,7 @@ data: data
 policies: ../policies
 model: ./own
 reranker: models/pair
-classifier: known-name
+classifier: owner/name
 tls: {cert: certs/own.pem, key: /etc/key.pem}
 planner: {url: "http://127.0.0.1:1/v1", model: m, key_file: planner.key}
 audit: {directory: audit}
@@ -190,7 +191,7 @@ auth:
 `, nil)
 	require.Equal(t, []string{"data", "../policies", "own", "models/pair", "certs/own.pem", "planner.key", "audit", "jwks.json", "secret"},
 		relative(t, dir, c.Data, c.Policies, c.Model, c.Reranker, c.TLS.Cert, c.Planner.KeyFile, c.Audit.Directory, c.Auth.JWT.JWKSFile, c.Auth.JWT.Keys[0].File))
-	require.Equal(t, []string{"known-name", "/etc/key.pem"}, []string{c.Classifier, c.TLS.Key})
+	require.Equal(t, []string{"owner/name", "/etc/key.pem"}, []string{c.Classifier, c.TLS.Key})
 
 	text := "audit: {directory: \"off\"}\ntls: {cert: a.pem, key: b.pem}\n"
 	c = load(text, map[string]string{"tls.cert": "here.pem", "policies": "here"})

@@ -57,26 +57,33 @@ func (c *Config) readFile(file string) error {
 	if err := c.parse(text); err != nil {
 		return fmt.Errorf("%s: %w", file, err)
 	}
-	for _, path := range c.named(text) {
-		if *path != "" && !filepath.IsAbs(*path) {
-			*path = filepath.Join(filepath.Dir(file), *path)
+	for _, path := range c.paths(text) {
+		*path = beside(file, *path)
+	}
+	for _, model := range []*string{&c.Model, &c.Reranker, &c.Classifier} {
+		path := beside(file, *model)
+		if info, err := os.Stat(path); strings.HasPrefix(*model, ".") || err == nil && info.IsDir() {
+			*model = path // else it is a name
 		}
 	}
 	return nil
 }
 
-// named are the settings that are paths where the file with this text gives them:
+// beside is a path in a file, which is relative to where the file is.
+func beside(file, path string) string {
+	if path == "" || filepath.IsAbs(path) {
+		return path
+	}
+	return filepath.Join(filepath.Dir(file), path)
+}
+
+// paths are the settings that are paths where the file with this text gives them:
 // a default is the working directory's.
-func (c *Config) named(text []byte) []*string {
+func (c *Config) paths(text []byte) []*string {
 	paths := []*string{&c.Policies, &c.TLS.Cert, &c.TLS.Key}
 	var given struct{ Data *string }
 	if err := yaml.Unmarshal(text, &given); err == nil && given.Data != nil {
 		paths = append(paths, &c.Data)
-	}
-	for _, model := range []*string{&c.Model, &c.Reranker, &c.Classifier} {
-		if strings.ContainsRune(*model, filepath.Separator) {
-			paths = append(paths, model)
-		}
 	}
 	if c.Audit.Directory != "off" {
 		paths = append(paths, &c.Audit.Directory)
