@@ -136,16 +136,26 @@ func elementsOf(d document.Document) []Element {
 			}
 			letter := letterOf(kind)
 			counts[letter]++
-			text := wordsOf(d.Text, b.Start, b.End, tablesIn(b, nil))
+			text := wordsOf(d.Text, b.Start, b.End, tablesIn(b, nil), plannedBytes(b))
 			all = append(all, Element{
 				ID: fmt.Sprintf("%c%d", letter, counts[letter]), Kind: kind, Level: b.Level, Text: text,
-				Words: len(strings.Fields(text)), block: b, path: path,
+				Words: countWords(text), block: b, path: path,
 			})
 		}
 	}
 	visit(d.Blocks, nil)
 	return all
 }
+
+func countWords(text string) (n int) {
+	for range strings.FieldsSeq(text) {
+		n++
+	}
+	return n
+}
+
+// plannedBytes bounds what a planner is shown of a block.
+func plannedBytes(b *document.Block) int { return 16*(b.End-b.Start) + 4<<10 }
 
 func letterOf(k document.Kind) byte {
 	switch k {
