@@ -93,7 +93,7 @@ func (s Section) Check(groups [][]string) (missing []string, err error) {
 // neighbours, and what does not fit into one chunk is cut. It fails with
 // ErrPlanner if the planner does, unless ctx has ended.
 func Planned(ctx context.Context, d document.Document, planner Planner) ([]Chunk, error) {
-	w := &walk{text: d.Text}
+	w := newWalk(d.Text)
 	for _, s := range sectionsOf(elementsOf(d)) {
 		groups, missing, err := s.plan(ctx, planner)
 		if err != nil {
@@ -155,7 +155,7 @@ func countWords(text string) (n int) {
 }
 
 // plannedBytes bounds what a planner is shown of a block.
-func plannedBytes(b *document.Block) int { return 16*(b.End-b.Start) + 4<<10 }
+func plannedBytes(b *document.Block) int { return maxRepeated*(b.End-b.Start) + 4<<10 }
 
 func letterOf(k document.Kind) byte {
 	switch k {

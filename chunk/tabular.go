@@ -94,21 +94,23 @@ func isTable(b *document.Block) bool { return b.Kind == document.Table && b.Grid
 
 // table makes chunks of whole rows. Each is found by its rows in words, a
 // sentence each, after the table's lead; the first also shows what is before
-// its rows, from start on. A row that fits into no chunk is cut as text is.
+// its rows, from start on. A row that fits into no chunk is cut as text is, and so
+// is one when the tables of the text have said more than it may again.
 func (p *packer) table(b *document.Block, start int, lead string) {
 	columns := columnsOf(b.Grid)
 	lead = unfit(lead)
 	c := Chunk{Start: start, End: start, Headings: p.path}
 	for _, row := range body(b.Grid) {
-		words := columns.sentence(row.Cells)
-		if !p.takes(c, row, joined(c.Index, words)) {
+		words, spare := columns.sentence(row.Cells), p.spare > 0
+		if !spare || !p.takes(c, row, joined(c.Index, words)) {
 			p.emit(c)
 			c = Chunk{Start: max(c.Start, c.End), End: c.End, Headings: p.path}
 		}
 		if c.Index == "" {
 			words = joined(lead, words)
 		}
-		if p.takes(c, row, joined(c.Index, words)) {
+		if spare && p.takes(c, row, joined(c.Index, words)) {
+			p.spare -= max(0, len(words)-(row.End-row.Start))
 			c.Index, c.End = joined(c.Index, words), row.End
 			continue
 		}
