@@ -232,7 +232,7 @@ func TestOwners(t *testing.T) {
 	m := members(t, 1)[0]
 	name := m.shards[0].name
 	c := &Cluster{searching: withGhost{m.clusters[0].searching, name + "_ghost"}}
-	owners, err := c.Owners(t.Context(), name)
+	owners, err := c.owners(t.Context(), name)
 	require.NoError(t, err)
 	require.Equal(t, map[string]string{name: m.options.Owner}, owners)
 }
