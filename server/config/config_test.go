@@ -40,7 +40,7 @@ func TestPrecedence(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, "127.0.0.1:3", c.Listen)
 	require.Equal(t, "from-environment", c.Model)
-	require.Equal(t, "from-file", c.Data)
+	require.Equal(t, filepath.Join(filepath.Dir(file), "from-file"), c.Data)
 	require.Equal(t, "127.0.0.1:8081", c.AdminListen)
 	require.Equal(t, Size(4096), c.Limits.BodyBytes)
 	require.Equal(t, 7*time.Second, c.Limits.DrainTimeout)
@@ -160,10 +160,12 @@ func TestSize(t *testing.T) {
 
 // The reference loads as it stands (with --demo), and its examples load too.
 func TestReferenceLoads(t *testing.T) {
-	c, err := Load(write(t, Reference()), nil, true)
+	file := write(t, Reference())
+	c, err := Load(file, nil, true)
 	require.NoError(t, err)
 	want := Default()
 	want.Demo.Enabled = true
+	want.Data = filepath.Join(filepath.Dir(file), want.Data)
 	require.Equal(t, want, c)
 
 	examples := regexp.MustCompile(`(?m)^( *)# ((?:  )*(?:[a-z_]+:( .*)?|-)$)`).ReplaceAllString(Reference(), "$1$2")
@@ -184,15 +186,49 @@ func TestDocumentIsCurrent(t *testing.T) {
 	require.Equal(t, Document(), string(text), "run: go test ./server/config -rewrite")
 }
 
-// A certificate is where the file that names it says, wherever the daemon runs.
-func TestCertificatePaths(t *testing.T) {
+// What the file names is where the file says, wherever the daemon runs. Names, and
+// what is given elsewhere or nowhere, stay as they are.
+func TestPaths(t *testing.T) {
 	dir := t.TempDir()
 	file := filepath.Join(dir, "sluice.yaml")
-	require.NoError(t, os.WriteFile(file, []byte("tls: {cert: certs/own.pem, key: /etc/key.pem}\n"), 0o600))
-	c, err := Load(file, nil, true)
-	require.NoError(t, err)
-	require.Equal(t, TLS{Cert: filepath.Join(dir, "certs", "own.pem"), Key: "/etc/key.pem"}, c.TLS)
-	c, err = Load(file, map[string]string{"tls.cert": "here.pem"}, true)
-	require.NoError(t, err)
-	require.Equal(t, "here.pem", c.TLS.Cert, "a flag's is relative to where it is given")
+	require.NoError(t, os.MkdirAll(filepath.Join(dir, "models", "pair"), 0o700))
+	load := func(text string, overrides map[string]string) Config {
+		require.NoError(t, os.WriteFile(file, []byte(text), 0o600))
+		c, err := Load(file, overrides, true)
+		require.NoError(t, err)
+		return c
+	}
+	c := load(`
+data: data
+policies: ../policies
+model: ./own
+reranker: models/pair
+classifier: owner/name
+tls: {cert: certs/own.pem, key: /etc/key.pem}
+planner: {url: "http://127.0.0.1:1/v1", model: m, key_file: planner.key}
+audit: {directory: audit}
+auth:
+  jwt: {issuer: i, audience: a, jwks_file: jwks.json, keys: [{id: k, algorithm: HS256, file: secret}]}
+`, nil)
+	require.Equal(t, []string{"data", "../policies", "own", "models/pair", "certs/own.pem", "planner.key", "audit", "jwks.json", "secret"},
+		relative(t, dir, c.Data, c.Policies, c.Model, c.Reranker, c.TLS.Cert, c.Planner.KeyFile, c.Audit.Directory, c.Auth.JWT.JWKSFile, c.Auth.JWT.Keys[0].File))
+	require.Equal(t, []string{"owner/name", "/etc/key.pem"}, []string{c.Classifier, c.TLS.Key})
+
+	text := "audit: {directory: \"off\"}\ntls: {cert: a.pem, key: b.pem}\n"
+	c = load(text, map[string]string{"tls.cert": "here.pem", "policies": "here"})
+	require.Equal(t, []string{"data", "all-minilm-l6-v2", "off", "", "here.pem", "here"}, []string{c.Data, c.Model, c.Audit.Directory, c.Reranker, c.TLS.Cert, c.Policies})
+	t.Setenv("SLUICE_DATA", "from/there")
+	require.Equal(t, "from/there", load("data: x", nil).Data)
+}
+
+// relative are paths by where they are from dir.
+func relative(t *testing.T, dir string, paths ...string) (all []string) {
+	t.Helper()
+	for _, path := range paths {
+		require.True(t, filepath.IsAbs(path), path)
+		from, err := filepath.Rel(dir, path)
+		require.NoError(t, err)
+		all = append(all, from)
+	}
+	return all
 }
