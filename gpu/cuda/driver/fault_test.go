@@ -56,7 +56,9 @@ var faults = map[string]struct {
 
 // mistaken launches tile with one of its mistakes.
 func mistaken(mistake int) func(*testing.T, cu.Module) error {
-	return func(t *testing.T, m cu.Module) error { return launchTile(t, m, upload(t, make([]float32, 8*64)), mistake) }
+	return func(t *testing.T, m cu.Module) error {
+		return launchTile(t, m, upload(t, make([]float32, 8*64)), mistake)
+	}
 }
 
 func touch(at int64, bytes int) func(*testing.T, cu.Module) error {

@@ -23,7 +23,7 @@ func TestRun(t *testing.T) {
 	figures, err := Run(d, Sizes{Tokens: 128, Vectors: 200, Shapes: []Shape{tiny}, Time: time.Millisecond, Repeats: 1}, &out)
 	require.NoError(t, err)
 	for _, name := range []string{
-		"gemm.tiny.qkv.tflops", "attention.32.tflops", "attention.64.gb_per_s", "layernorm.gb_per_s", "embed.gb_per_s", "search_f16.64.ms",
+		"gemm.tiny.qkv.tflops", "gemm.tiny.down.gemm_5.tflops", "attention.32.tflops", "attention.64.gb_per_s", "layernorm.gb_per_s", "embed.gb_per_s", "search_f16.64.ms",
 		"tiny.query.p50_ms", "tiny.rerank30x180.p95_ms", "tiny.tokens_per_s", "tiny.tflops", "tiny.least_cosine",
 	} {
 		require.Contains(t, figures, name)
