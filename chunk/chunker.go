@@ -73,7 +73,8 @@ type structural struct {
 func (c structural) Version() string { return c.version }
 
 func (c structural) Chunk(d document.Document) []Chunk {
-	w := &walk{text: d.Text, overlap: c.overlap}
+	w := newWalk(d.Text)
+	w.overlap = c.overlap
 	w.section(d.Blocks, nil)
 	return w.chunks
 }
@@ -82,8 +83,17 @@ func (c structural) Chunk(d document.Document) []Chunk {
 type walk struct {
 	text    string
 	overlap int               // see structural
+	spare   int               // bytes that tables may say beyond their own
 	tables  []*document.Block // that are packed whole and found by their rows in words
 	chunks  []Chunk
+}
+
+// maxRepeated is how many times as much as its text the tables of a document may
+// say in words.
+const maxRepeated = 16
+
+func newWalk(text string) *walk {
+	return &walk{text: text, spare: maxRepeated * (len(text) + 4<<10)}
 }
 
 // section packs the body of a section and then goes into its subsections. A

@@ -93,7 +93,7 @@ func (s Section) Check(groups [][]string) (missing []string, err error) {
 // neighbours, and what does not fit into one chunk is cut. It fails with
 // ErrPlanner if the planner does, unless ctx has ended.
 func Planned(ctx context.Context, d document.Document, planner Planner) ([]Chunk, error) {
-	w := &walk{text: d.Text}
+	w := newWalk(d.Text)
 	for _, s := range sectionsOf(elementsOf(d)) {
 		groups, missing, err := s.plan(ctx, planner)
 		if err != nil {
@@ -136,16 +136,26 @@ func elementsOf(d document.Document) []Element {
 			}
 			letter := letterOf(kind)
 			counts[letter]++
-			text := wordsOf(d.Text, b.Start, b.End, tablesIn(b, nil))
+			text := wordsOf(d.Text, b.Start, b.End, tablesIn(b, nil), plannedBytes(b))
 			all = append(all, Element{
 				ID: fmt.Sprintf("%c%d", letter, counts[letter]), Kind: kind, Level: b.Level, Text: text,
-				Words: len(strings.Fields(text)), block: b, path: path,
+				Words: countWords(text), block: b, path: path,
 			})
 		}
 	}
 	visit(d.Blocks, nil)
 	return all
 }
+
+func countWords(text string) (n int) {
+	for range strings.FieldsSeq(text) {
+		n++
+	}
+	return n
+}
+
+// plannedBytes bounds what a planner is shown of a block.
+func plannedBytes(b *document.Block) int { return maxRepeated*(b.End-b.Start) + 4<<10 }
 
 func letterOf(k document.Kind) byte {
 	switch k {

@@ -19,7 +19,7 @@ var semantic = limits{words: 180, pieces: 320}
 func (structure) Version() string { return "structure/1" }
 
 func (structure) Chunk(d document.Document) []Chunk {
-	w := &walk{text: d.Text}
+	w := newWalk(d.Text)
 	u := units{walk: w, slides: d.Slides()}
 	u.section(d.Blocks, nil)
 	return w.chunks

@@ -1,6 +1,7 @@
 package chunk
 
 import (
+	"math"
 	"strings"
 
 	"sluice/document"
@@ -25,10 +26,13 @@ func leadTo(text string, blocks []*document.Block, i int) string {
 // inWords packs what reaches from start to the end of a block, its tables in
 // words, and says whether that was possible in one piece.
 func (p *packer) inWords(start int, b *document.Block) bool {
+	if !fitsShown(b.End - start) {
+		return false
+	}
 	tables := tablesIn(b, nil)
-	index := wordsOf(p.text, start, b.End, tables)
+	index := wordsOf(p.text, start, b.End, tables, maxBytes)
 	s := measure(index, p.limits)
-	if !s.fits(len(index), p.limits) || !fitsShown(b.End-start) {
+	if !s.fits(len(index), p.limits) {
 		return false
 	}
 	p.tables = append(p.tables, tables...)
@@ -48,17 +52,20 @@ func tablesIn(b *document.Block, tables []*document.Block) []*document.Block {
 }
 
 // wordsOf is the text [start, end) with its tables in words: what stands before
-// their rows, and then a sentence for each row.
-func wordsOf(text string, start, end int, tables []*document.Block) string {
+// their rows, and then a sentence for each row. It may end where it is longer than
+// so many bytes: tables that say their headers again and again outgrow their text.
+func wordsOf(text string, start, end int, tables []*document.Block, limit int) string {
 	var out strings.Builder
 	for _, b := range tables {
 		out.WriteString(text[start:b.Grid.Rows[0].Start])
-		columns := b.Grid.Columns()
+		columns := columnsOf(b.Grid)
 		for i, row := range body(b.Grid) {
 			if i > 0 {
 				out.WriteByte('\n')
 			}
-			out.WriteString(sentenceOf(columns, row.Cells))
+			if out.WriteString(columns.sentence(row.Cells)); out.Len() > limit {
+				return out.String()
+			}
 		}
 		start = b.End
 	}
@@ -79,7 +86,7 @@ func (p *packer) index() string {
 	if from == until {
 		return ""
 	}
-	return wordsOf(p.text, p.start, p.end, p.tables[from:until])
+	return wordsOf(p.text, p.start, p.end, p.tables[from:until], math.MaxInt) // it fits
 }
 
 // isTable says whether a block is a table whose cells are known.
@@ -87,20 +94,23 @@ func isTable(b *document.Block) bool { return b.Kind == document.Table && b.Grid
 
 // table makes chunks of whole rows. Each is found by its rows in words, a
 // sentence each, after the table's lead; the first also shows what is before
-// its rows, from start on. A row that fits into no chunk is cut as text is.
+// its rows, from start on. A row that fits into no chunk is cut as text is, and so
+// is one when the tables of the text have said more than it may again.
 func (p *packer) table(b *document.Block, start int, lead string) {
-	columns := b.Grid.Columns()
+	columns := columnsOf(b.Grid)
+	lead = unfit(lead)
 	c := Chunk{Start: start, End: start, Headings: p.path}
 	for _, row := range body(b.Grid) {
-		words := sentenceOf(columns, row.Cells)
-		if !p.takes(c, row, joined(c.Index, words)) {
+		words, spare := columns.sentence(row.Cells), p.spare > 0
+		if !spare || !p.takes(c, row, joined(c.Index, words)) {
 			p.emit(c)
 			c = Chunk{Start: max(c.Start, c.End), End: c.End, Headings: p.path}
 		}
 		if c.Index == "" {
 			words = joined(lead, words)
 		}
-		if p.takes(c, row, joined(c.Index, words)) {
+		if spare && p.takes(c, row, joined(c.Index, words)) {
+			p.spare -= max(0, len(words)-(row.End-row.Start))
 			c.Index, c.End = joined(c.Index, words), row.End
 			continue
 		}
@@ -138,30 +148,63 @@ func (p *packer) emit(c Chunk) {
 // spaces of a table are no reason to cut it.
 func fitsShown(n int) bool { return n <= 2*maxBytes }
 
-// sentenceOf says a row in words: each cell after the name of its column. What
-// spans several columns of one name is said once.
-func sentenceOf(columns, cells []string) string {
-	var parts []string
-	for i, cell := range cells {
-		if cell == "" || i > 0 && cell == cells[i-1] && nameOf(columns, i) == nameOf(columns, i-1) {
-			continue
-		}
-		if name := nameOf(columns, i); name != "" {
-			cell = name + ": " + cell
-		}
-		parts = append(parts, cell)
-	}
-	if len(parts) == 0 {
-		return ""
-	}
-	return strings.TrimRight(strings.Join(parts, "; "), ".") + "."
+// columns are the names of a table's columns, and which have that of the one before.
+type columns struct {
+	names []string
+	again []bool
 }
 
-func nameOf(columns []string, i int) string {
-	if i < len(columns) {
-		return strings.TrimSuffix(columns[i], ":")
+func columnsOf(g *document.Grid) columns {
+	c := columns{names: g.Columns()}
+	for i, name := range c.names {
+		c.names[i] = strings.TrimSuffix(name, ":")
+		c.again = append(c.again, i > 0 && c.names[i] == c.names[i-1])
 	}
-	return ""
+	for i, name := range c.names {
+		c.names[i] = unfit(name)
+	}
+	return c
+}
+
+// unfit leaves of a text that fits into no chunk just as much as fits into none.
+func unfit(s string) string { return s[:min(len(s), maxBytes+1)] }
+
+// sentence says a row in words: each cell after the name of its column. What
+// spans several columns of one name is said once. One that fits into no chunk may
+// end before its last cell.
+func (c columns) sentence(cells []string) string {
+	var out strings.Builder
+	for i, cell := range cells {
+		if cell == "" || i > 0 && cell == cells[i-1] && c.sameAsBefore(i) {
+			continue
+		}
+		if out.Len() > maxBytes {
+			return out.String()
+		}
+		if out.Len() > 0 {
+			out.WriteString("; ")
+		}
+		if i < len(c.names) && c.names[i] != "" {
+			out.WriteString(c.names[i])
+			out.WriteString(": ")
+		}
+		out.WriteString(cell)
+	}
+	if out.Len() == 0 {
+		return ""
+	}
+	return strings.TrimRight(out.String(), ".") + "."
+}
+
+// sameAsBefore says whether column i has the name of the one before it, or both none.
+func (c columns) sameAsBefore(i int) bool {
+	switch {
+	case i < len(c.names):
+		return c.again[i]
+	case i == len(c.names):
+		return c.names[i-1] == ""
+	}
+	return true
 }
 
 // joined puts two texts on lines of their own.

@@ -1,6 +1,6 @@
 package document
 
-import "strings"
+import "bytes"
 
 // Grid is the cells of a table, row by row. A cell that spans several places is repeated in
 // each of them.
@@ -30,15 +30,19 @@ type Merge struct {
 
 // Columns names each column: its header cells from the top, without repetitions.
 func (g *Grid) Columns() []string {
-	var names []string
+	var built [][]byte
 	for _, row := range g.Rows[:min(g.Header, len(g.Rows))] {
 		for i, cell := range row.Cells {
-			if i == len(names) {
-				names = append(names, cell)
-			} else if cell != "" && !strings.HasSuffix(names[i], cell) {
-				names[i] = strings.TrimSpace(names[i] + " " + cell)
+			if i == len(built) {
+				built = append(built, []byte(cell))
+			} else if cell != "" && !bytes.HasSuffix(built[i], []byte(cell)) {
+				built[i] = bytes.TrimSpace(append(append(built[i], ' '), cell...))
 			}
 		}
+	}
+	names := make([]string, len(built))
+	for i, name := range built {
+		names[i] = string(name)
 	}
 	return names
 }

@@ -46,6 +46,7 @@ type Axes struct {
 	Retrieval []Modality    `json:"retrieval,omitempty"`
 	Grounded  *GroundedAxis `json:"grounded,omitempty"`
 	Bad       []BadCase     `json:"bad,omitempty"`
+	NoMisses  bool          `json:"no_misses,omitempty"` // they were looked for, and there are none
 
 	Associations []Association `json:"associations,omitempty"`
 }

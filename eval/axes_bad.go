@@ -1,10 +1,12 @@
 package eval
 
 import (
+	"bytes"
 	"cmp"
 	"fmt"
 	"maps"
 	"net/url"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -68,8 +70,8 @@ func (a *Axes) addBad(misses string) error {
 	if err != nil {
 		return fmt.Errorf("%s: %w", misses, err)
 	}
-	if len(files) == 0 {
-		return fmt.Errorf("%s has no misses: give a directory that sluice eval failures --out wrote", misses)
+	if a.NoMisses = len(files) == 0; a.NoMisses && !isFailuresReport(filepath.Join(misses, "report.md")) {
+		return fmt.Errorf("%s has no misses and no report of them: give a directory that sluice eval failures --out wrote", misses)
 	}
 	for _, file := range files {
 		cases, err := readLines[[]Miss](file)
@@ -81,6 +83,11 @@ func (a *Axes) addBad(misses string) error {
 		}
 	}
 	return nil
+}
+
+func isFailuresReport(file string) bool {
+	text, err := os.ReadFile(file)
+	return err == nil && bytes.HasPrefix(text, []byte(failuresTitle))
 }
 
 func (a Axes) badCounts() map[Place]int {
@@ -95,6 +102,9 @@ func (a Axes) badCounts() map[Place]int {
 var layerOrder = []Layer{LayerAccess, LayerElement, LayerStructure, LayerIndex, LayerOutcome}
 
 func (a Axes) writeBad(b *strings.Builder) {
+	if a.NoMisses {
+		b.WriteString("\nNo item of evidence was missed.\n")
+	}
 	if len(a.Bad) == 0 {
 		return
 	}

@@ -127,8 +127,19 @@ func TestAxesBadCases(t *testing.T) {
 	raw, err := os.ReadFile(filepath.Join(dir, "bad", "b.html.json"))
 	require.NoError(t, err)
 	require.Contains(t, string(raw), `"read": "other cells 1 2"`)
-	_, err = MeasureAxes(t.Context(), AxesOptions{K: 5, Misses: dir})
-	require.ErrorContains(t, err, "eval failures --out")
+	for _, foreign := range []string{dir, t.TempDir()} {
+		_, err = MeasureAxes(t.Context(), AxesOptions{K: 5, Misses: foreign})
+		require.ErrorContains(t, err, "eval failures --out")
+	}
+}
+
+// A run that missed nothing is told as such.
+func TestAxesWithoutMisses(t *testing.T) {
+	misses := t.TempDir()
+	require.NoError(t, Failures{Items: 3, At: 5}.write(misses))
+	axes, err := MeasureAxes(t.Context(), AxesOptions{K: 5, Misses: misses})
+	require.NoError(t, err)
+	require.Contains(t, axes.Markdown(), "No item of evidence was missed.")
 }
 
 // Two cases by hand, k = 2: ranks 1 and 3 of one, nothing of the other.

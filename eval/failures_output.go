@@ -11,6 +11,8 @@ import (
 // stages in the order in which an item passes them.
 var stages = []Stage{Denied, NotParsed, NotChunked, NotCandidate, LostInFusion, LostInRerank, RankedLow}
 
+const failuresTitle = "# Misses on " // begins the report
+
 // buckets counts the misses of a strategy by stage.
 func (f Failures) buckets() map[string]map[Stage]int {
 	counts := map[string]map[Stage]int{}
@@ -38,7 +40,7 @@ func (f Failures) Figures() map[string]float64 {
 // Markdown is a table of buckets, then every miss in a line.
 func (f Failures) Markdown() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "# Misses on %s: %d of %d items are not met by the first %d results\n\n| Strategy |", f.Dataset, len(f.Misses), f.Items, f.At)
+	fmt.Fprintf(&b, failuresTitle+"%s: %d of %d items are not met by the first %d results\n\n| Strategy |", f.Dataset, len(f.Misses), f.Items, f.At)
 	for _, stage := range stages {
 		fmt.Fprintf(&b, " %s: %s |", layers[stage], stage)
 	}

@@ -49,6 +49,9 @@ func (q *query) matched(ctx context.Context, pool []candidate) ([]candidate, err
 	m := q.matching(len(pool))
 	err := q.eachCodes(ctx, pool, m.known, func(i int, codes []byte) { m.add(ctx, i, codes) })
 	m.flush(ctx)
+	if err == nil {
+		err = ctx.Err() // what waited was not scored
+	}
 	scored := make([]candidate, 0, len(pool))
 	for i, c := range pool {
 		if m.known[i] {

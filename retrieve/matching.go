@@ -61,9 +61,9 @@ func (m *matching) add(ctx context.Context, i int, codes []byte) {
 	}
 }
 
-// flush scores what waits.
+// flush scores what waits, unless nobody waits for it any more.
 func (m *matching) flush(ctx context.Context) {
-	if len(m.waiting) == 0 {
+	if len(m.waiting) == 0 || ctx.Err() != nil {
 		return
 	}
 	scores, passages := make([]float32, len(m.codes)), make([][]byte, len(m.codes))

@@ -11,6 +11,7 @@ import (
 
 	"sluice/index/late"
 	"sluice/kernels/ref"
+	"sluice/store"
 )
 
 // A large pool's scores are the same with a matcher and without, whatever goes
@@ -70,4 +71,42 @@ func TestMatchers(t *testing.T) {
 	require.Equal(t, 2, asked)
 	run(score, leastMatched-1)
 	require.Equal(t, 2, asked, "a small pool is scored at once")
+}
+
+// For a caller who has left nothing is scored any more, and what was is no ranking.
+func TestMatchingForNobody(t *testing.T) {
+	const dims = 32
+	coder := late.NewCoder(late.Kind{Dimensions: dims, Bits: 1})
+	ones := make([]float32, dims)
+	for i := range ones {
+		ones[i] = 1
+	}
+	ctx, leave := context.WithCancel(t.Context())
+	asked := false
+	q := &query{coder: coder, given: given{tokens: ones}, at: &snapshot{}, engine: &Engine{
+		store:   lastCodes{codes: coder.Encode(ones, []bool{false}), leave: leave},
+		matcher: func(context.Context, []float32, []float32, int, [][]byte) error { asked = true; return nil },
+	}}
+	pool := make([]candidate, leastMatched)
+	for i := range pool {
+		pool[i].coded = true
+	}
+	_, err := q.matched(ctx, pool)
+	require.ErrorIs(t, err, context.Canceled)
+	require.False(t, asked)
+}
+
+// lastCodes gives the same codes for every row, and then its reader leaves.
+type lastCodes struct {
+	store.Store
+	codes []byte
+	leave func()
+}
+
+func (l lastCodes) Codes(_ context.Context, _ uint32, rows []uint32, visit func(int, []byte)) error {
+	defer l.leave()
+	for i := range rows {
+		visit(i, l.codes)
+	}
+	return nil
 }

@@ -11,11 +11,16 @@ import (
 // impersonateHeader holds a client.Principal as JSON.
 const impersonateHeader = "X-Sluice-Impersonate"
 
+// formerHeader is its former name: who sends that would be answered as themselves.
+const formerHeader = "X-Sluice-As"
+
 // assume has an administrator impersonate a principal of the tenant, on routes that
 // only read, and only where it is recorded.
 func (q *request) assume() error {
 	given := q.http.Request.Header.PeekAll(impersonateHeader)
 	switch {
+	case len(q.http.Request.Header.PeekAll(formerHeader)) > 0:
+		return badRequest("%s is called %s now", formerHeader, impersonateHeader)
 	case len(given) == 0:
 		return nil
 	case len(given) > 1:

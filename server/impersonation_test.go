@@ -107,6 +107,10 @@ func TestImpersonationIsRefused(t *testing.T) {
 			require.Equal(t, r.dialect.status(failf(400, "")), ask("root", r.method, path, `{}`, alice).status, "%s %s", r.method, path)
 		}
 	}
+	for _, value := range []string{alice, ""} {
+		former := d.send("POST", search, `{"query":"x"}`, "Authorization", bearer("alice"), "X-Sluice-As", value)
+		require.Contains(t, requireProblem(t, 400, former), "X-Sluice-Impersonate", "its name has changed")
+	}
 	require.Len(t, d.fake.documents["acme/c"], 1)
 	twice := d.raw("POST " + search + " HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 13\r\nAuthorization: " + bearer("root") +
 		"\r\nX-Sluice-Impersonate: " + alice + "\r\nX-Sluice-Impersonate: " + alice + "\r\n\r\n" + `{"query":"x"}`)

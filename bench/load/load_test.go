@@ -59,32 +59,6 @@ func TestRequestsOnTheWire(t *testing.T) {
 	}
 }
 
-// A server that stops for a while delays all that would have come meanwhile. A
-// closed loop does not see it, an open one does.
-func TestNoCoordinatedOmission(t *testing.T) {
-	const stall = 300 * time.Millisecond
-	measure := func(rate float64) Result {
-		var stalled atomic.Bool
-		o := start(t, func(*fasthttp.RequestCtx) {
-			if !stalled.Swap(true) {
-				time.Sleep(stall)
-			}
-		})
-		o.Rate, o.Duration = rate, stall
-		r, err := Run(t.Context(), o)
-		require.NoError(t, err)
-		require.Zero(t, r.Failures)
-		return r
-	}
-	closed := measure(0)
-	require.Equal(t, 1, closed.Latency.Count(), "the one that stalled, and then the time was over")
-	open := measure(1000)
-	require.Greater(t, open.Latency.Count(), 200)
-	require.Greater(t, open.Latency.Quantile(.5), stall/4)
-	require.GreaterOrEqual(t, open.Latency.Max(), stall*99/100)
-	require.Less(t, open.Late.Count(), open.Latency.Count()/10, "those that found no connection say nothing of the generator")
-}
-
 // Half of the time is warm-up, and by a clock without haste so are half of the requests.
 func TestWarmupIsNotCounted(t *testing.T) {
 	for _, rate := range []float64{0, 2000} {

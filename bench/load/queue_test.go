@@ -109,6 +109,8 @@ func TestOpenLoopSeesStalls(t *testing.T) {
 	require.InDelta(t, (900 * time.Millisecond).Seconds(), r.Latency.Quantile(.99).Seconds(), .03)
 	require.InDelta(t, stall.Seconds(), r.Latency.Max().Seconds(), .02)
 
+	require.InDelta(t, .9, float64(r.Late.Count())/float64(r.Latency.Count()), .02, "those that found no connection say nothing of the generator")
+
 	closed := inVirtualTime(t, q, Options{Connections: 1, Duration: 500 * time.Millisecond})
 	require.Equal(t, 1, closed.Latency.Count())
 }

@@ -51,7 +51,9 @@ func pretrained(t testing.TB) settings {
 func newHome(t testing.TB, people map[string]person, changes ...settings) *home {
 	t.Helper()
 	h := &home{t: t, dir: t.TempDir(), keys: map[string]string{}}
-	configuration := settings{"listen": "127.0.0.1:0", "admin_listen": "off", "data": h.data(), "model": tinyModel}
+	model, err := filepath.Abs(tinyModel)
+	require.NoError(t, err)
+	configuration := settings{"listen": "127.0.0.1:0", "admin_listen": "off", "data": h.data(), "model": model}
 	configuration["auth"] = settings{"api_keys": h.makeKeys(people)}
 	for _, change := range changes {
 		maps.Copy(configuration, change)

@@ -1,10 +1,12 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"crypto/sha256"
 	"fmt"
 	"io/fs"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"strings"
@@ -98,6 +100,25 @@ func TestConfigurationsThatAreRefused(t *testing.T) {
 	other := newHome(t, onePerson)
 	require.Contains(t, other.refused("--listen", address).err, "address already in use")
 	d.stop()
+}
+
+// A stop while the daemon starts is a stop, and no failure.
+func TestStoppedWhileStarting(t *testing.T) {
+	t.Parallel()
+	var said bytes.Buffer
+	settings := config.Default()
+	settings.Data, settings.Model = t.TempDir(), tinyModel
+	ctx, stop := context.WithCancel(t.Context())
+	stop()
+	start := func() error {
+		return (&daemon{config: settings, log: slog.New(slog.NewTextHandler(&said, nil))}).run(ctx)
+	}
+	require.NoError(t, start())
+	require.Contains(t, said.String(), "stopped before it listened")
+	require.NotContains(t, said.String(), "context canceled")
+
+	settings.TLS.Cert = "none.pem"
+	require.ErrorContains(t, start(), "none.pem", "what is wrong is told all the same")
 }
 
 const (

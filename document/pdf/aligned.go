@@ -37,9 +37,10 @@ func alignedRows(rows [][]item) int {
 		return 0
 	}
 	n, full := 0, 0
+	var columns []document.Box
 	for n < len(rows) && onlyLines(rows[n]) && follows(rows, n) {
-		columns := columnsOf(rows[:n+1])
-		if len(columns) < 2 || len(columns) < len(rows[0]) {
+		columns = withColumnsOf(columns, rows[n])
+		if len(columns) < 2 || len(columns) < len(rows[0]) || len(columns)*(n+1) > mostCells {
 			break
 		}
 		if parted(rows[n]) {
@@ -73,21 +74,28 @@ func follows(rows [][]item, n int) bool {
 
 // columnsOf are the intervals that the pieces of all rows cover together, with
 // white between them.
-func columnsOf(rows [][]item) []document.Box {
-	var boxes []document.Box
+func columnsOf(rows [][]item) (columns []document.Box) {
 	for _, row := range rows {
-		for _, i := range row {
-			boxes = append(boxes, i.box)
-		}
+		columns = withColumnsOf(columns, row)
 	}
-	slices.SortFunc(boxes, func(a, b document.Box) int { return compare(a.Left, b.Left) })
-	var columns []document.Box
-	for _, b := range boxes {
-		if last := len(columns) - 1; last >= 0 && b.Left < columns[last].Right+columnSpace {
-			columns[last] = union(columns[last], b)
-		} else {
-			columns = append(columns, b)
+	return columns
+}
+
+// withColumnsOf are the columns with one more row.
+func withColumnsOf(columns []document.Box, row []item) []document.Box {
+	for _, i := range row {
+		b := i.box
+		from, _ := slices.BinarySearchFunc(columns, b, func(c, b document.Box) int { // the first that it touches, or that is to its right
+			if b.Left < c.Right+columnSpace {
+				return 1
+			}
+			return -1
+		})
+		to := from
+		for ; to < len(columns) && columns[to].Left < b.Right+columnSpace; to++ {
+			b = union(columns[to], b)
 		}
+		columns = slices.Replace(columns, from, to, b)
 	}
 	return columns
 }
@@ -95,16 +103,23 @@ func columnsOf(rows [][]item) []document.Box {
 // tableOf puts pieces into columns and rows.
 func tableOf(rows [][]item) *table {
 	columns := columnsOf(rows)
-	t := &table{box: boxOf(slices.Concat(rows...)), page: rows[0][0].line.page, bold: true}
+	t := &table{box: boxOf(slices.Concat(rows...)), page: rows[0][0].line.page}
 	for _, c := range columns {
 		t.columns = append(t.columns, column{c.Left, c.Right})
 	}
+	var drawn [][]item // each with the lines that go on with it
 	for n, row := range rows {
-		t.addRow(row, columns, beginsRow(row, columns))
-		for _, i := range row {
-			t.bold = t.bold && (n > 0 || i.line.bold)
+		slices.SortStableFunc(row, func(a, b item) int { return compare(a.box.Left, b.box.Left) })
+		if n == 0 || beginsRow(row, columns) {
+			drawn = append(drawn, slices.Clone(row))
+		} else {
+			drawn[len(drawn)-1] = append(drawn[len(drawn)-1], row...)
 		}
 	}
+	for _, row := range drawn {
+		t.rows = append(t.rows, cellsIn(row, columns))
+	}
+	t.bold = !slices.ContainsFunc(rows[0], func(i item) bool { return !i.line.bold })
 	t.header = headerOf(t.rows, t.bold)
 	return t
 }
@@ -119,19 +134,27 @@ func beginsRow(row []item, columns []document.Box) bool {
 	return filled[0] || 2*len(filled) > len(columns)-1
 }
 
+// columnOf is the column that a box of its rows is in.
 func columnOf(columns []document.Box, b document.Box) int {
-	return slices.IndexFunc(columns, func(c document.Box) bool { return c.Left <= b.Left && b.Right <= c.Right })
+	at, _ := slices.BinarySearchFunc(columns, b, func(c, b document.Box) int { return compare(c.Right, b.Right) })
+	return at
 }
 
-// addRow adds a line of cells, as a row or to the last one.
-func (t *table) addRow(row []item, columns []document.Box, begins bool) {
-	if begins || len(t.rows) == 0 {
-		t.rows = append(t.rows, make([]string, len(columns)))
-	}
-	slices.SortStableFunc(row, func(a, b item) int { return compare(a.box.Left, b.box.Left) })
-	cells := t.rows[len(t.rows)-1]
+// cellsIn is the text of each cell of a row.
+func cellsIn(row []item, columns []document.Box) []string {
+	parts := make([][]string, len(columns))
 	for _, i := range row {
 		at := columnOf(columns, i.box)
-		cells[at] = joinLines([]string{cells[at], i.line.text})
+		parts[at] = append(parts[at], i.line.text)
 	}
+	return joinedParts(parts)
+}
+
+// joinedParts are cells of what stands in each.
+func joinedParts(parts [][]string) []string {
+	cells := make([]string, len(parts))
+	for i, lines := range parts {
+		cells[i] = joinLines(lines)
+	}
+	return cells
 }

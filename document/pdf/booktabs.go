@@ -1,8 +1,8 @@
 package pdf
 
 import (
+	"iter"
 	"slices"
-	"strings"
 
 	"sluice/document"
 )
@@ -10,32 +10,88 @@ import (
 // findLined finds horizontal rules, one below the other with the same ends, that
 // make a table: a header stands between the first two.
 func (p *page) findLined() []region {
+	all := stacks(p.rules)
+	if len(all) == 0 {
+		return nil
+	}
+	l := newLined(p)
 	var regions []region
-	for _, rules := range stacks(p.rules) {
+	for _, rules := range all {
 		for len(rules) >= 2 {
-			n := p.tableRules(rules)
+			n := l.tableRules(rules)
+			above := rules[:n]
 			if n == 0 {
-				rules, n = append([]document.Box{rules[0], rules[1], p.openEnd(rules)}, rules[2:]...), 3
+				above, n = []document.Box{rules[0], rules[1], l.openEnd(rules[1])}, 2
 			}
-			if n < 3 {
+			if len(above) < 3 {
 				rules = rules[1:]
 				continue
 			}
-			if r, ok := p.region(rules[:n]); ok {
+			if r, ok := l.region(above); ok {
 				regions = append(regions, r)
 			}
 			rules = rules[n:]
 		}
 	}
+	p.runs = l.left()
 	return regions
 }
 
-// stacks groups horizontal rules with the same ends, from the top, each height once.
+// lined looks for tables among the runs of a page.
+type lined struct {
+	*page
+	level    []int  // the runs that are not turned, from the top
+	byMiddle []int  // the same by their middles
+	taken    []bool // by run: it is in a region
+}
+
+func newLined(p *page) *lined {
+	l := &lined{page: p, taken: make([]bool, len(p.runs))}
+	for i, r := range p.runs {
+		if !r.turned {
+			l.level = append(l.level, i)
+		}
+	}
+	l.byMiddle = slices.Clone(l.level)
+	slices.SortStableFunc(l.level, func(i, j int) int { return compare(p.runs[i].box.Top, p.runs[j].box.Top) })
+	slices.SortStableFunc(l.byMiddle, func(i, j int) int { return compare(middle(p.runs[i].box), middle(p.runs[j].box)) })
+	return l
+}
+
+// within are the runs with their middles from one height to another.
+func (l *lined) within(top, bottom float64) iter.Seq[run] {
+	from, _ := slices.BinarySearchFunc(l.byMiddle, top, func(i int, y float64) int { return compare(middle(l.runs[i].box), y) })
+	return func(yield func(run) bool) {
+		for _, i := range l.byMiddle[from:] {
+			if middle(l.runs[i].box) > bottom || !l.taken[i] && !yield(l.runs[i]) {
+				return
+			}
+		}
+	}
+}
+
+// left are the runs that are in no region.
+func (l *lined) left() []run {
+	var left []run
+	for i, r := range l.runs {
+		if !l.taken[i] {
+			left = append(left, r)
+		}
+	}
+	return left
+}
+
+// stacks groups horizontal rules with the same ends, from the top, each height once,
+// at most maxRules of them.
 func stacks(rules []document.Box) [][]document.Box {
 	var out [][]document.Box
 	sorted := slices.DeleteFunc(slices.Clone(rules), func(r document.Box) bool { return height(r) > 3 || width(r) < 50 })
 	slices.SortFunc(sorted, func(a, b document.Box) int { return compare(a.Top, b.Top) })
-	for _, r := range sorted {
+	kept := 0
+	for _, r := range sorted[:min(len(sorted), 10*maxRules)] {
+		if kept == maxRules {
+			break
+		}
 		at := slices.IndexFunc(out, func(s []document.Box) bool {
 			return abs(s[0].Left-r.Left) < touching && abs(s[0].Right-r.Right) < touching
 		})
@@ -44,7 +100,10 @@ func stacks(rules []document.Box) [][]document.Box {
 			out = append(out, []document.Box{r})
 		case r.Top-out[at][len(out[at])-1].Top > touching:
 			out[at] = append(out[at], r)
+		default:
+			continue
 		}
+		kept++
 	}
 	return out
 }
@@ -53,7 +112,7 @@ func stacks(rules []document.Box) [][]document.Box {
 // where the first is thicker than the second, 0 if there is none, as where the
 // table goes on on the next page; else as far as columns of text stand between
 // each two.
-func (p *page) tableRules(rules []document.Box) int {
+func (l *lined) tableRules(rules []document.Box) int {
 	if height(rules[0]) > 1.3*height(rules[1]) {
 		for i := 2; i < len(rules); i++ {
 			if height(rules[i]) > 1.3*height(rules[1]) {
@@ -63,20 +122,19 @@ func (p *page) tableRules(rules []document.Box) int {
 		return 0
 	}
 	n := 1
-	for n < len(rules) && len(columnsOf(asRows(p.between(rules[n-1], rules[n])))) >= 2 {
+	for n < len(rules) && len(withColumnsOf(nil, l.between(rules[n-1], rules[n]))) >= 2 {
 		n++
 	}
 	return n
 }
 
 // openEnd stands for the last rule of a table that goes on on the next page:
-// below the text that follows the first two without a gap and inside of their ends.
-func (p *page) openEnd(rules []document.Box) document.Box {
-	end := rules[1]
-	level := slices.DeleteFunc(slices.Clone(p.runs), func(r run) bool { return r.turned || middle(r.box) < rules[1].Bottom })
-	slices.SortFunc(level, func(a, b run) int { return compare(a.box.Top, b.box.Top) })
-	for _, r := range level {
-		if r.box.Left > end.Right {
+// below the text that follows the second one without a gap and inside of its ends.
+func (l *lined) openEnd(second document.Box) document.Box {
+	end := second
+	for _, i := range l.level {
+		r := l.runs[i]
+		if l.taken[i] || middle(r.box) < second.Bottom || r.box.Left > end.Right {
 			continue
 		}
 		if crosses(r, end) || r.box.Left < end.Left-touching || r.box.Top-end.Bottom > 2*r.size {
@@ -89,27 +147,26 @@ func (p *page) openEnd(rules []document.Box) document.Box {
 }
 
 // between are the runs between two rules, as items.
-func (p *page) between(above, below document.Box) []item {
+func (l *lined) between(above, below document.Box) []item {
 	band := document.Box{Left: above.Left - touching, Right: above.Right + touching, Top: above.Bottom, Bottom: below.Top}
 	var items []item
-	for _, r := range p.runs {
-		if !r.turned && holds(band, r.box) {
-			items = append(items, item{box: r.box, line: &line{text: strings.TrimSpace(r.text), box: r.box, size: r.size, bold: r.bold, page: p.number}})
+	for r := range l.within(band.Top, band.Bottom) {
+		if holds(band, r.box) {
+			items = append(items, item{box: r.box})
 		}
 	}
 	return items
 }
 
-func asRows(items []item) [][]item {
-	return rowsOf(items, func(i item) document.Box { return i.box })
-}
-
 // crossed says whether text stands across an end of a box: the rules there only
 // part what is above from what is below.
-func (p *page) crossed(box document.Box) bool {
-	return slices.ContainsFunc(p.runs, func(r run) bool {
-		return !r.turned && box.Top < middle(r.box) && middle(r.box) < box.Bottom && crosses(r, box)
-	})
+func (l *lined) crossed(box document.Box) bool {
+	for r := range l.within(box.Top, box.Bottom) {
+		if box.Top < middle(r.box) && middle(r.box) < box.Bottom && crosses(r, box) {
+			return true
+		}
+	}
+	return false
 }
 
 // crosses says whether a run stands across the left end of a box, or most of it

@@ -26,7 +26,7 @@ func between(bottom float64, runs ...run) *page {
 
 func tablesIn(t *testing.T, p *page) [][]string {
 	t.Helper()
-	doc, err := document.Assemble(layout([]*page{p}))
+	doc, err := assemble(t.Context(), []*page{p})
 	require.NoError(t, err)
 	require.NoError(t, document.Check(doc))
 	var rows [][]string
@@ -63,7 +63,7 @@ func TestTouchingCells(t *testing.T) {
 // What stands between rules in one column is no table, and is not lost.
 func TestOneColumnIsNoTable(t *testing.T) {
 	p := between(60, at(50, 8, "A box of prose"), at(50, 24, "that goes on"), at(50, 36, "for lines."))
-	doc, err := document.Assemble(layout([]*page{p}))
+	doc, err := assemble(t.Context(), []*page{p})
 	require.NoError(t, err)
 	require.Empty(t, tablesOf(doc.Blocks))
 	require.Equal(t, "A box of prose\n\nthat goes on for lines.", doc.Text)

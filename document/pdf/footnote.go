@@ -2,7 +2,6 @@ package pdf
 
 import (
 	"regexp"
-	"slices"
 	"strings"
 
 	"sluice/document"
@@ -14,10 +13,17 @@ var noteStart = regexp.MustCompile(`^` + string(markOpen) + `?(\d{1,3}|[*†‡]
 // marks: small text in the lower half that begins with a mark which stands
 // raised in the text. Both get the anchor "[Footnote-3]".
 func footnotes(blocks []*block, p *page, s styles) []*block {
-	notes := map[string]*block{}
+	notes, marked := map[string]*block{}, map[string]map[*block]bool{}
 	for _, n := range blocks {
-		mark := noteMark(n, p, s)
-		if mark != "" && slices.ContainsFunc(blocks, func(b *block) bool { return b != n && strings.Contains(b.text, raised(mark)) }) {
+		for _, mark := range marksOf(n.text) {
+			if marked[mark] == nil {
+				marked[mark] = map[*block]bool{}
+			}
+			marked[mark][n] = true
+		}
+	}
+	for _, n := range blocks {
+		if mark := noteMark(n, p, s); len(marked[mark]) > 1 || len(marked[mark]) == 1 && !marked[mark][n] {
 			notes[mark] = n
 		}
 	}

@@ -1,6 +1,7 @@
 package pdf
 
 import (
+	"math"
 	"regexp"
 	"slices"
 	"strings"
@@ -25,8 +26,9 @@ var (
 func takeFurniture(pages []*page, body float64) {
 	groups := repeated(pages)
 	for _, p := range pages {
+		lowest := p.lowest()
 		p.lines = slices.DeleteFunc(p.lines, func(l *line) bool {
-			kind := p.furnitureKind(l, groups[l], len(pages), body)
+			kind := p.furnitureKind(l, groups[l], len(pages), body, lowest)
 			if kind != "" {
 				p.furniture = append(p.furniture, document.Furniture{Kind: kind, Text: plain(l.text), Place: place(l.page, l.box, 0.9)})
 			}
@@ -35,14 +37,15 @@ func takeFurniture(pages []*page, body float64) {
 	}
 }
 
-// furnitureKind is "" for a line of the text; a heading is one. count is on how many pages it is repeated.
-func (p *page) furnitureKind(l *line, count, pages int, body float64) document.Kind {
+// furnitureKind is "" for a line of the text; a heading is one. count is on how many pages it is
+// repeated, lowest where the lowest line begins.
+func (p *page) furnitureKind(l *line, count, pages int, body, lowest float64) document.Kind {
 	top, bottom := l.box.Bottom < margin*p.height, l.box.Top > (1-margin)*p.height
 	often := count >= leastPages && 2*count >= pages || count >= 4
 	switch {
 	case top && often && l.size < 1.3*body:
 		return document.Header
-	case bottom && often, pageNumber.MatchString(l.text) && (bottom || top || p.isLowest(l)):
+	case bottom && often, pageNumber.MatchString(l.text) && (bottom || top || l.box.Top > p.height/2 && lowest <= l.box.Bottom):
 		return document.Footer
 	case l.turned, count >= 3 && 2*count >= pages && l.size >= 24:
 		return document.Watermark
@@ -50,58 +53,85 @@ func (p *page) furnitureKind(l *line, count, pages int, body float64) document.K
 	return ""
 }
 
-// isLowest says whether a line of the lower half has no other below it.
-func (p *page) isLowest(l *line) bool {
-	return l.box.Top > p.height/2 && !slices.ContainsFunc(p.lines, func(other *line) bool { return other.box.Top > l.box.Bottom && !other.turned })
+// lowest is where the lowest line that is not turned begins.
+func (p *page) lowest() float64 {
+	lowest := math.Inf(-1)
+	for _, l := range p.lines {
+		if !l.turned {
+			lowest = max(lowest, l.box.Top)
+		}
+	}
+	return lowest
+}
+
+// marginal is a line that may be furniture, with its numbers masked.
+type marginal struct {
+	*line
+	masked string
 }
 
 // repeated counts, for each line, the pages that have a like one at its place.
 func repeated(pages []*page) map[*line]int {
-	counts := map[*line]int{}
-	byPlace := map[int][]*line{}
-	for _, p := range pages {
-		for _, l := range p.lines {
-			if isMarginal(p, l) {
-				byPlace[int(l.box.Top/samePlace)] = append(byPlace[int(l.box.Top/samePlace)], l)
-			}
-		}
-	}
+	var all []marginal
+	byPlace := map[int][]marginal{}
 	for _, p := range pages {
 		for _, l := range p.lines {
 			if !isMarginal(p, l) {
 				continue
 			}
-			seen := map[int]bool{}
-			at := int(l.box.Top / samePlace)
-			for _, near := range [][]*line{byPlace[at-1], byPlace[at], byPlace[at+1]} {
-				for _, other := range near[:min(len(near), 200)] {
-					if !seen[other.page] && alike(l, other) {
-						seen[other.page] = true
-					}
+			m, at := marginal{l, digits.ReplaceAllString(strings.ToLower(l.text), "#")}, placeOf(l)
+			all = append(all, m)
+			if len(byPlace[at]) < mostAtPlace {
+				byPlace[at] = append(byPlace[at], m)
+			}
+		}
+	}
+	counts, c := map[*line]int{}, comparer{left: mostCompared}
+	for _, m := range all {
+		seen := map[int]bool{}
+		for at := placeOf(m.line) - 1; at <= placeOf(m.line)+1; at++ {
+			for _, other := range byPlace[at] {
+				if !seen[other.page] && c.alike(m, other) {
+					seen[other.page] = true
 				}
 			}
-			counts[l] = len(seen)
 		}
+		counts[m.line] = len(seen)
 	}
 	return counts
 }
+
+func placeOf(l *line) int { return int(l.box.Top / samePlace) }
 
 // isMarginal says whether a line may be furniture at all.
 func isMarginal(p *page, l *line) bool {
 	return l.turned || l.size >= 24 || l.box.Bottom < margin*p.height || l.box.Top > (1-margin)*p.height
 }
 
-// alike compares two lines with their numbers masked.
-func alike(a, b *line) bool {
+const (
+	mostAtPlace  = 200       // lines that a line is compared with
+	mostCompared = 500 << 20 // pairs of characters, of one file: about a second
+)
+
+// comparer compares lines as long as it has pairs of characters left for that;
+// after it, only equal ones are alike.
+type comparer struct{ left int }
+
+func (c *comparer) alike(a, b marginal) bool {
 	if abs(a.box.Top-b.box.Top) > samePlace || abs(a.size-b.size) > 1 {
 		return false
 	}
-	x, y := digits.ReplaceAllString(strings.ToLower(a.text), "#"), digits.ReplaceAllString(strings.ToLower(b.text), "#")
-	if x == y {
+	if a.masked == b.masked {
 		return true
 	}
-	longest := max(len(x), len(y))
-	return longest > 4 && longest < 400 && float64(distance(x, y)) <= sameText*float64(longest)
+	shortest, longest := min(len(a.masked), len(b.masked)), max(len(a.masked), len(b.masked))
+	if longest <= 4 || longest >= 400 || float64(longest-shortest) > sameText*float64(longest) {
+		return false
+	}
+	if c.left -= longest * shortest; c.left < 0 {
+		return false
+	}
+	return float64(distance(a.masked, b.masked)) <= sameText*float64(longest)
 }
 
 // distance is Levenshtein's, over bytes.

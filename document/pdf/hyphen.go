@@ -1,6 +1,7 @@
 package pdf
 
 import (
+	"bytes"
 	"strings"
 	"unicode"
 )
@@ -41,22 +42,27 @@ func eachText(blocks []*block) []*string {
 	return texts
 }
 
+const longestWord = 256 // bytes that are looked at before a hyphen
+
 func joinParted(s string, words map[string]bool) string {
+	var out []byte
 	for {
 		before, after, found := strings.Cut(s, string(parting))
+		out = append(out, before...)
 		if !found {
-			return s
+			return string(out)
 		}
-		first := strings.ToLower(before[strings.LastIndexFunc(before, isNoLetter)+1:])
-		second := strings.ToLower(after)
-		if end := strings.IndexFunc(after, isNoLetter); end >= 0 {
-			second = second[:end]
+		end := out[max(0, len(out)-longestWord):]
+		first := strings.ToLower(string(end[bytes.LastIndexFunc(end, isNoLetter)+1:]))
+		second := after
+		if at := strings.IndexFunc(after, isNoLetter); at >= 0 {
+			second = after[:at]
 		}
-		hyphen := "-"
-		if whole := first + second; words[whole] || !words[first+"-"+second] && !(words[first] && words[second]) {
-			hyphen = ""
+		second = strings.ToLower(second)
+		if whole := first + second; !words[whole] && (words[first+"-"+second] || words[first] && words[second]) {
+			out = append(out, '-')
 		}
-		s = before + hyphen + after
+		s = after
 	}
 }
 

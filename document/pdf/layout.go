@@ -1,6 +1,8 @@
 package pdf
 
 import (
+	"bytes"
+	"context"
 	"maps"
 	"math"
 	"regexp"
@@ -13,10 +15,14 @@ import (
 )
 
 // layout makes the elements of a document of its pages, and leaves what is no
-// part of the text in their furniture.
-func layout(pages []*page) []document.Element {
+// part of the text in their furniture. The work for a page is bounded; the error
+// is that of the context, which is looked at between two.
+func layout(ctx context.Context, pages []*page) ([]document.Element, error) {
 	var regions []region
 	for _, p := range pages {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
 		p.findRuled()
 		regions = append(regions, p.findLined()...)
 	}
@@ -30,6 +36,9 @@ func layout(pages []*page) []document.Element {
 	s = stylesOf(pages) // a watermark is no heading
 	var blocks []*block
 	for _, p := range pages {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
 		b := builder{styles: s, page: p}
 		for _, i := range withAlignedIn(ordered(p.items())) {
 			b.add(i)
@@ -39,7 +48,7 @@ func layout(pages []*page) []document.Element {
 	}
 	blocks = joinTables(joinPages(blocks))
 	unhyphenate(blocks)
-	return elements(blocks)
+	return elements(blocks), ctx.Err()
 }
 
 // withAlignedIn looks for tables in each stretch of items that stand below each
@@ -266,22 +275,22 @@ func codeText(lines []*line) string {
 // joinLines joins lines with spaces; where a word is parted with a hyphen, a sign
 // stands for it until all words are known.
 func joinLines(lines []string) string {
-	var out string
+	var out []byte
 	for _, l := range lines {
 		switch {
-		case out == "" || l == "":
-			out += l
-		case strings.HasSuffix(out, "-") && len(out) > 1 && isLetter(out[:len(out)-1]) && startsLower(l):
-			out = out[:len(out)-1] + string(parting) + l
+		case len(out) == 0 || l == "":
+		case bytes.HasSuffix(out, []byte("-")) && endsInLetter(out[:len(out)-1]) && startsLower(l):
+			out = utf8.AppendRune(out[:len(out)-1], parting)
 		default:
-			out += " " + l
+			out = append(out, ' ')
 		}
+		out = append(out, l...)
 	}
-	return out
+	return string(out)
 }
 
-func isLetter(s string) bool {
-	r, _ := utf8.DecodeLastRuneInString(s)
+func endsInLetter(s []byte) bool {
+	r, _ := utf8.DecodeLastRune(s)
 	return unicode.IsLetter(r)
 }
 
@@ -361,21 +370,32 @@ func plain(s string) string {
 // joinPages puts a paragraph together that goes on after a column or page ends.
 func joinPages(blocks []*block) []*block {
 	var out []*block
+	var parts []string // of the text of the last one
 	for _, n := range blocks {
-		if len(out) > 0 && goesOver(out[len(out)-1], n) {
+		if len(out) > 0 && goesOver(out[len(out)-1], parts[len(parts)-1], n) {
 			before := out[len(out)-1]
-			before.text = joinLines([]string{before.text, n.text})
+			parts = append(parts, n.text)
 			before.places = append(before.placed(), n.placed()...)
 			continue
 		}
-		out = append(out, n)
+		finishText(out, parts)
+		out, parts = append(out, n), []string{n.text}
 	}
+	finishText(out, parts)
 	return out
 }
 
-func goesOver(before, n *block) bool {
+// finishText gives the last block its text where that is of several parts.
+func finishText(blocks []*block, parts []string) {
+	if len(parts) > 1 {
+		blocks[len(blocks)-1].text = joinLines(parts)
+	}
+}
+
+// goesOver says whether a block goes on with the one before, whose text ends so.
+func goesOver(before *block, end string, n *block) bool {
 	return before.kind == document.Paragraph && n.kind == document.Paragraph && (n.page != before.page || n.box.Top < before.box.Top) &&
-		startsLower(n.text) && !strings.ContainsAny(last(before.text), ".!?:")
+		startsLower(n.text) && !strings.ContainsAny(last(end), ".!?:")
 }
 
 // placed are the places of a block.

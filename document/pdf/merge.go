@@ -106,15 +106,15 @@ func (t *table) append(part *table, columns []int, share float64) {
 		rows, inherited = rows[1:], 0
 	}
 	for _, row := range rows {
-		cells := make([]string, len(t.rows[0]))
+		parts := make([][]string, len(t.rows[0]))
 		for j, cell := range row {
-			if at := columns[j]; at >= 0 && cell != "" {
-				cells[at] = joinLines([]string{cells[at], cell})
-			} else if at < 0 {
-				cells[len(cells)-1] = joinLines([]string{cells[len(cells)-1], cell})
+			at := columns[j]
+			if at < 0 {
+				at = len(parts) - 1
 			}
+			parts[at] = append(parts[at], cell)
 		}
-		t.rows = append(t.rows, cells)
+		t.rows = append(t.rows, joinedParts(parts))
 	}
 	if t.header == 0 {
 		inherited = 0

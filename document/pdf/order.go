@@ -3,6 +3,7 @@ package pdf
 import (
 	"slices"
 	"sort"
+	"unicode/utf8"
 
 	"sluice/document"
 )
@@ -82,7 +83,11 @@ func gutter(items []item) (x float64, ok bool) {
 		return 0, false
 	}
 	best := maxCrossing * float64(len(items))
+	lefts, rights := ends(items)
 	for _, candidate := range edges(items) {
+		if !mayPart(lefts, rights, candidate, best) {
+			continue
+		}
 		crossing, parted := 0.0, sides{}
 		for _, i := range items {
 			switch {
@@ -99,6 +104,24 @@ func gutter(items []item) (x float64, ok bool) {
 		}
 	}
 	return x, ok
+}
+
+// ends are the left and the right ends of items, each sorted.
+func ends(items []item) (lefts, rights []float64) {
+	for _, i := range items {
+		lefts, rights = append(lefts, i.box.Left), append(rights, i.box.Right)
+	}
+	sort.Float64s(lefts)
+	sort.Float64s(rights)
+	return lefts, rights
+}
+
+// mayPart says whether x may part columns, by the ends of the items alone: few
+// are across, enough on both sides, and there is white to the right of it.
+func mayPart(lefts, rights []float64, x, best float64) bool {
+	from := sort.SearchFloat64s(lefts, x)                                        // those from here on are to the right
+	until := sort.Search(len(rights), func(i int) bool { return rights[i] > x }) // those before are to the left
+	return float64(from-until) < best && until >= leastLines && len(lefts)-from >= leastLines && lefts[from]-x >= leastGutter-0.5
 }
 
 // edges are the right ends of items, each a little to the right of it, sorted.
@@ -135,7 +158,7 @@ func isProse(items []item) bool {
 	var lengths []int
 	for _, i := range items {
 		if i.line != nil {
-			lengths = append(lengths, len([]rune(i.line.text)))
+			lengths = append(lengths, utf8.RuneCountInString(i.line.text))
 		}
 	}
 	if len(lengths) < leastLines {

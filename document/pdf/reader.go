@@ -195,13 +195,27 @@ func (r *Reader) Parse(ctx context.Context, raw []byte) (document.Document, erro
 		}
 		return document.Document{}, err
 	}
-	doc, err := document.Assemble(layout(pages))
+	doc, err := assemble(ctx, pages)
 	doc.Format = "pdf"
 	for _, p := range pages {
 		doc.Pages = append(doc.Pages, document.Page{Width: p.width, Height: p.height})
 		doc.Furniture = append(doc.Furniture, p.furniture...)
 	}
 	return doc, err
+}
+
+// assemble makes a document of its pages. A panic is an error of the file.
+func assemble(ctx context.Context, pages []*page) (doc document.Document, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("%w: the reader failed on it: %v", document.ErrMalformed, p)
+		}
+	}()
+	elements, err := layout(ctx, pages)
+	if err != nil {
+		return document.Document{}, err
+	}
+	return document.Assemble(elements)
 }
 
 // readPages reads what stands on every page. A panic of the engine is an error

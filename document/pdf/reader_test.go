@@ -239,7 +239,7 @@ func FuzzLayout(f *testing.F) {
 			}
 			p.runs = append(p.runs, lettered(run{text: texts[int(raw[at+5])%len(texts)], box: box, size: 4 + float64(raw[at+4]%16), bold: raw[at+5]&16 > 0, mono: raw[at+5]&32 > 0}))
 		}
-		doc, err := document.Assemble(layout(all))
+		doc, err := assemble(t.Context(), all)
 		require.NoError(t, err)
 		require.NoError(t, document.Check(doc))
 	})

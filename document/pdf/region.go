@@ -14,29 +14,32 @@ type region struct {
 }
 
 // region takes what stands between rules off the page.
-func (p *page) region(rules []document.Box) (region, bool) {
+func (l *lined) region(rules []document.Box) (region, bool) {
 	box := document.Box{Left: rules[0].Left - touching, Right: rules[0].Right + touching, Top: rules[0].Top, Bottom: rules[len(rules)-1].Bottom}
-	if p.crossed(box) {
+	if l.crossed(box) {
 		return region{}, false
 	}
-	r := region{page: p, box: box}
+	r := region{page: l.page, box: box}
 	r.bands = make([][]run, len(rules)-1)
-	var rest []run
 	within := false // what is drawn in between, to the right, belongs to it: columns may not end where the rules do
-	for _, one := range p.runs {
-		i := slices.IndexFunc(rules[1:], func(b document.Box) bool { return middle(one.box) < b.Top })
-		level := i >= 0 && middle(one.box) > box.Top && !one.turned
+	any := false
+	for i, one := range l.runs {
+		if l.taken[i] {
+			continue
+		}
+		level := middle(one.box) > box.Top && middle(one.box) < rules[len(rules)-1].Top && !one.turned
 		if within = level && (holds(box, one.box) || within && one.box.Left > centre(box)); within {
-			r.bands[i], r.box = append(r.bands[i], one), union(r.box, one.box)
-		} else {
-			rest = append(rest, one)
+			at, _ := slices.BinarySearchFunc(rules[1:], middle(one.box), func(b document.Box, y float64) int {
+				if y < b.Top {
+					return 1
+				}
+				return -1
+			})
+			r.bands[at], r.box = append(r.bands[at], one), union(r.box, one.box)
+			l.taken[i], any = true, true
 		}
 	}
-	if len(slices.Concat(r.bands...)) == 0 {
-		return region{}, false
-	}
-	p.runs = rest
-	return r, true
+	return r, any
 }
 
 // makeLined makes tables of regions. Those that repeat a header on the next page
@@ -59,6 +62,7 @@ func (r region) goesOn(before region) bool {
 }
 
 const (
+	mostCells  = 100_000 // of a table, as everywhere
 	maxColumns = 100
 	maxCells   = 400 // of a row, before they are put into columns
 )
@@ -86,7 +90,7 @@ func tablesOfRegions(regions []region) {
 }
 
 func areTable(rows [][]*cell, columns []column) bool {
-	return len(rows) >= 2 && len(columns) >= 2 && len(columns) <= maxColumns &&
+	return len(rows) >= 2 && len(columns) >= 2 && len(columns) <= maxColumns && len(rows)*len(columns) <= mostCells &&
 		!slices.ContainsFunc(rows, func(row []*cell) bool { return len(row) > maxCells })
 }
 

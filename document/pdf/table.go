@@ -2,6 +2,7 @@ package pdf
 
 import (
 	"slices"
+	"sort"
 	"strings"
 
 	"sluice/document"
@@ -21,13 +22,17 @@ type table struct {
 	places  []document.Place
 }
 
-const touching = 3.0 // points between rules that meet
+const (
+	maxRepeated = 16   // times as much as its own may a table say with cells that span several places
+	touching    = 3.0  // points between rules that meet
+	maxRules    = 4000 // of a page, that are looked at
+)
 
 // findRuled makes tables of rules that cross, and takes their runs away.
 func (p *page) findRuled() {
 	for _, group := range connected(p.rules) {
 		xs, ys := gridOf(group)
-		if len(xs) < 3 || len(ys) < 3 {
+		if len(xs) < 3 || len(ys) < 3 || (len(xs)-1)*(len(ys)-1) > mostCells {
 			continue
 		}
 		t := &table{box: document.Box{Left: xs[0], Top: ys[0], Right: xs[len(xs)-1], Bottom: ys[len(ys)-1]}, page: p.number}
@@ -42,7 +47,6 @@ func (p *page) findRuled() {
 
 // connected groups rules that touch, at most maxRules of them.
 func connected(rules []document.Box) [][]document.Box {
-	const maxRules = 4000
 	rules = slices.Clone(rules[:min(len(rules), maxRules)])
 	slices.SortFunc(rules, func(a, b document.Box) int { return compare(a.Top, b.Top) })
 	parent := make([]int, len(rules))
@@ -122,40 +126,41 @@ func (p *page) cellsOf(box document.Box, xs, ys []float64) (cells [][][]run, res
 
 // interval is the index of the interval between two of the bounds that holds v, or -1.
 func interval(bounds []float64, v float64) int {
-	for i := 1; i < len(bounds); i++ {
-		if bounds[i-1]-1 <= v && v < bounds[i] || i == len(bounds)-1 && v <= bounds[i]+1 && v >= bounds[i-1] {
-			return i - 1
-		}
+	last := len(bounds) - 1
+	if !(v >= bounds[0]-1 && v <= bounds[last]+1) {
+		return -1
 	}
-	return -1
+	return sort.Search(last-1, func(i int) bool { return v < bounds[i+1] })
 }
 
 // fill makes the text of the cells. Where no rule stands between two, they are
 // one, and both have its text. It says whether the result is a table: at least
 // two rows and columns have text.
 func (t *table) fill(cells [][][]run, rules []document.Box, xs, ys []float64) bool {
-	used := map[int]bool{}
+	used, own := map[int]bool{}, 0
+	upright, level := nearest(rules, xs, ys)
 	for i, row := range cells {
 		t.rows = append(t.rows, make([]string, len(row)))
-		for j := range row {
-			runs := row[j]
-			from, to := j, j
-			for from > 0 && !ruledBetween(rules, xs[from], ys[i], ys[i+1]) {
-				from--
-				runs = append(row[from], runs...)
-			}
-			for to+1 < len(row) && !ruledBetween(rules, xs[to+1], ys[i], ys[i+1]) {
+		mid := (ys[i] + ys[i+1]) / 2
+		for from, to := 0, 1; from < len(row); from, to = to, to+1 {
+			for to < len(row) && !slices.ContainsFunc(upright[to], func(r document.Box) bool { return r.Top <= mid && mid <= r.Bottom }) {
 				to++
-				runs = append(slices.Clone(runs), row[to]...)
 			}
-			t.rows[i][j] = textOf(runs)
-			used[j] = used[j] || len(row[j]) > 0
+			text := textOf(slices.Concat(row[from:to]...))
+			own += len(text)
+			for j := from; j < to; j++ {
+				t.rows[i][j] = text
+				used[j] = used[j] || len(row[j]) > 0
+			}
 		}
 		if i == 0 {
 			t.bold = allBold(row)
 		}
 	}
-	t.spanRows(rules, xs, ys)
+	t.spanRows(level, xs)
+	if t.length() > maxRepeated*(own+4<<10) {
+		return false
+	}
 	t.rows = slices.DeleteFunc(t.rows, func(row []string) bool { return strings.Join(row, "") == "" })
 	for j := 1; j < len(xs); j++ {
 		t.columns = append(t.columns, column{xs[j-1], xs[j]})
@@ -165,28 +170,47 @@ func (t *table) fill(cells [][][]run, rules []document.Box, xs, ys []float64) bo
 }
 
 // spanRows repeats a cell in those below it that no rule parts from it.
-func (t *table) spanRows(rules []document.Box, xs, ys []float64) {
+func (t *table) spanRows(level [][]document.Box, xs []float64) {
 	for i := 1; i < len(t.rows); i++ {
 		for j := range t.rows[i] {
-			if t.rows[i][j] == "" && !ruledAcross(rules, ys[i], xs[j], xs[j+1]) {
+			mid := (xs[j] + xs[j+1]) / 2
+			if t.rows[i][j] == "" && !slices.ContainsFunc(level[i], func(r document.Box) bool { return r.Left <= mid && mid <= r.Right }) {
 				t.rows[i][j] = t.rows[i-1][j]
 			}
 		}
 	}
 }
 
-func ruledBetween(rules []document.Box, x, top, bottom float64) bool {
-	mid := (top + bottom) / 2
-	return slices.ContainsFunc(rules, func(r document.Box) bool {
-		return height(r) > 3 && width(r) <= 3 && centre(r) > x-2*touching && centre(r) < x+2*touching && r.Top <= mid && mid <= r.Bottom
-	})
+// length is how many bytes the cells have, repeated ones too.
+func (t *table) length() (n int) {
+	for _, row := range t.rows {
+		for _, cell := range row {
+			n += len(cell)
+		}
+	}
+	return n
 }
 
-func ruledAcross(rules []document.Box, y, left, right float64) bool {
-	mid := (left + right) / 2
-	return slices.ContainsFunc(rules, func(r document.Box) bool {
-		return height(r) <= 3 && middle(r) > y-2*touching && middle(r) < y+2*touching && r.Left <= mid && mid <= r.Right
-	})
+// nearest are the rules at each of the places of a grid, upright and level.
+func nearest(rules []document.Box, xs, ys []float64) (upright, level [][]document.Box) {
+	upright, level = make([][]document.Box, len(xs)), make([][]document.Box, len(ys))
+	for _, r := range rules {
+		if height(r) <= 3 {
+			addNear(level, ys, middle(r), r)
+		} else if width(r) <= 3 {
+			addNear(upright, xs, centre(r), r)
+		}
+	}
+	return upright, level
+}
+
+// addNear adds a rule to the places that are near it.
+func addNear(at [][]document.Box, places []float64, place float64, r document.Box) {
+	for i := sort.SearchFloat64s(places, place-2*touching); i < len(places) && places[i] < place+2*touching; i++ {
+		if places[i] > place-2*touching {
+			at[i] = append(at[i], r)
+		}
+	}
 }
 
 func textOf(runs []run) string {

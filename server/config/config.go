@@ -57,7 +57,7 @@ type Answer struct {
 
 // TLS is the certificate of the API's listener.
 type TLS struct {
-	Cert string `yaml:"cert" doc:"Certificate chain, PEM, the server's own first. In this file its path, and that of the key, is relative to this file. Read again on SIGHUP."`
+	Cert string `yaml:"cert" doc:"Certificate chain, PEM, the server's own first. Read again on SIGHUP."`
 	Key  string `yaml:"key" doc:"Its private key, PEM."`
 }
 

@@ -19,8 +19,8 @@ const maxFile = 1 << 20
 
 // Load reads the file ("" for none), then the environment, then the overrides
 // (setting path, for example "limits.body_bytes", to value), and validates the
-// outcome. demo is the --demo flag. Relative paths are the working directory's,
-// but for those of the certificate that the file names: they are the file's directory's.
+// outcome. demo is the --demo flag. Relative paths in the file are relative to the
+// file's directory, all others to the working directory.
 func Load(file string, overrides map[string]string, demo bool) (Config, error) {
 	c := Default()
 	if file != "" {
@@ -57,7 +57,15 @@ func (c *Config) readFile(file string) error {
 	if err := c.parse(text); err != nil {
 		return fmt.Errorf("%s: %w", file, err)
 	}
-	c.TLS.Cert, c.TLS.Key = beside(file, c.TLS.Cert), beside(file, c.TLS.Key)
+	for _, path := range c.paths(text) {
+		*path = beside(file, *path)
+	}
+	for _, model := range []*string{&c.Model, &c.Reranker, &c.Classifier} {
+		path := beside(file, *model)
+		if info, err := os.Stat(path); strings.HasPrefix(*model, ".") || err == nil && info.IsDir() {
+			*model = path // else it is a name
+		}
+	}
 	return nil
 }
 
@@ -69,7 +77,37 @@ func beside(file, path string) string {
 	return filepath.Join(filepath.Dir(file), path)
 }
 
+// paths are the settings that are paths where the file with this text gives them:
+// a default is the working directory's.
+func (c *Config) paths(text []byte) []*string {
+	paths := []*string{&c.Policies, &c.TLS.Cert, &c.TLS.Key}
+	var given struct{ Data *string }
+	if err := yaml.Unmarshal(text, &given); err == nil && given.Data != nil {
+		paths = append(paths, &c.Data)
+	}
+	if c.Audit.Directory != "off" {
+		paths = append(paths, &c.Audit.Directory)
+	}
+	if c.Planner != nil {
+		paths = append(paths, &c.Planner.KeyFile)
+	}
+	if jwt := c.Auth.JWT; jwt != nil {
+		paths = append(paths, &jwt.JWKSFile)
+		for i := range jwt.Keys {
+			paths = append(paths, &jwt.Keys[i].File)
+		}
+	}
+	return paths
+}
+
 func (c *Config) parse(text []byte) error {
+	var document yaml.Node
+	if err := yaml.Unmarshal(text, &document); err != nil {
+		return err
+	}
+	if err := shape(&document); err != nil {
+		return err
+	}
 	decoder := yaml.NewDecoder(bytes.NewReader(text))
 	decoder.KnownFields(true)
 	if err := decoder.Decode(c); err != nil && !errors.Is(err, io.EOF) {
@@ -167,9 +205,21 @@ func (s setting) assign(text string) error {
 		return target.UnmarshalText([]byte(text))
 	case *time.Duration:
 		d, err := time.ParseDuration(text)
+		if err != nil {
+			return s.misfit(text)
+		}
 		*target = d
-		return err
+		return nil
 	default:
-		return yaml.Unmarshal([]byte(text), target)
+		if yaml.Unmarshal([]byte(text), target) != nil {
+			return s.misfit(text)
+		}
+		return nil
 	}
+}
+
+// misfit names a text that is not what is expected.
+func (s setting) misfit(text string) error {
+	want, example := expected(s.value.Type())
+	return fmt.Errorf("%q is given, and expected is %s, for example %s", text, want, example)
 }
