@@ -96,7 +96,7 @@ func (r *run) measureProduct(name string, in, out int) error {
 		return err
 	}
 	d := kernel.Dense{Weight: p[2], Bias: p[3], In: in, Out: out}
-	time := func(name string, multiply func() error) error {
+	timed := func(name string, multiply func() error) error {
 		took, err := seconds(multiply)
 		if err != nil {
 			return fmt.Errorf("%s: %w", name, err)
@@ -104,11 +104,11 @@ func (r *run) measureProduct(name string, in, out int) error {
 		r.figure(name+".tflops", 2*float64(rows)*float64(in)*float64(out)/took/1e12)
 		return nil
 	}
-	if err := time(name, func() error { return r.kernels.Multiply(cu.NoStream, p[1], p[0], 0, d, rows) }); err != nil {
+	if err := timed(name, func() error { return r.kernels.Multiply(cu.NoStream, p[1], p[0], 0, d, rows) }); err != nil {
 		return err
 	}
 	for _, v := range r.kernels.Variants() {
-		if err := time(name+"."+v.Name, func() error { return r.kernels.MultiplyBy(v, cu.NoStream, p[1], p[0], 0, d, rows) }); err != nil {
+		if err := timed(name+"."+v.Name, func() error { return r.kernels.MultiplyBy(v, cu.NoStream, p[1], p[0], 0, d, rows) }); err != nil {
 			return err
 		}
 	}
