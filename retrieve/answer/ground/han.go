@@ -57,7 +57,7 @@ func han(run string, afterNumber bool) (parts []string) {
 			cut(at, n, format(value))
 			afterNumber = true
 		case digits > 0:
-			n = digits
+			n = max(n, digits-len("百")) // its last character may begin a percentage
 		case positive != "":
 			n = len(positive)
 		case strings.Contains(hanNegators, run[at:at+n]):
