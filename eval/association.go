@@ -114,7 +114,7 @@ func factorsOf(cases []Case) (map[string]map[string]float64, error) {
 func paired(factor map[string]float64, answers []Answer, strategy string) (x, y []float64) {
 	for _, a := range answers {
 		if value, known := factor[a.Case]; known && a.Strategy == strategy {
-			x, y = append(x, value), append(y, NDCG(a.EvidenceRanks, 10))
+			x, y = append(x, value), append(y, statistics.NDCG(a.EvidenceRanks, 10))
 		}
 	}
 	return x, y

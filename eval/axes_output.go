@@ -100,18 +100,7 @@ func (a Axes) writeGrounded(b *strings.Builder) {
 func (a Axes) Figures() map[string]float64 {
 	values := map[string]float64{}
 	for _, p := range a.Parse {
-		name := "parse." + p.Format
-		values[name+".files"], values[name+".failed"] = float64(p.Files), float64(p.Failed)
-		if p.Pages > 0 {
-			values[name+".pages_per_s"] = float64(p.Pages) / p.Seconds
-		}
-		putEstimate(values, name+".text", p.Text)
-		putEstimate(values, name+".whole", p.Whole)
-		for part, e := range map[string]counted{"tables": {p.Tables, p.WithTables}, "captions": {p.Captions, p.WithCaptions}, "order": {p.Order, p.WithOrder}} {
-			if e.n > 0 {
-				putEstimate(values, name+"."+part, e.Estimate)
-			}
-		}
+		p.put(values)
 	}
 	if i := a.Index; i != nil {
 		values["index.build_s"], values["index.pages_per_s"] = i.Seconds, i.PagesPerS
@@ -133,10 +122,23 @@ func (a Axes) Figures() map[string]float64 {
 	return values
 }
 
-// counted is an estimate over n values.
-type counted struct {
-	statistics.Estimate
-	n int
+func (p ParseAxis) put(values map[string]float64) {
+	name := "parse." + p.Format
+	values[name+".files"], values[name+".failed"] = float64(p.Files), float64(p.Failed)
+	if p.Pages > 0 {
+		values[name+".pages_per_s"] = float64(p.Pages) / p.Seconds
+	}
+	putEstimate(values, name+".text", p.Text)
+	putEstimate(values, name+".whole", p.Whole)
+	for _, part := range []struct {
+		name string
+		n    int // files that have it
+		statistics.Estimate
+	}{{"tables", p.WithTables, p.Tables}, {"captions", p.WithCaptions, p.Captions}, {"order", p.WithOrder, p.Order}} {
+		if part.n > 0 {
+			putEstimate(values, name+"."+part.name, part.Estimate)
+		}
+	}
 }
 
 // write writes axes.json and report.md, and what was read badly into the folder bad.

@@ -52,14 +52,14 @@ func newModality(strategy, tag string, answers []Answer, k int) Modality {
 	var hits, relevant, met, items int
 	var ndcg, reciprocal []float64
 	for _, a := range answers {
-		found := len(within(a.EvidenceRanks, k))
+		found := len(statistics.Within(a.EvidenceRanks, k))
 		met, items, hits = met+found, items+len(a.EvidenceRanks), hits+min(found, 1)
 		for _, r := range a.Results[:min(k, len(a.Results))] {
 			if r.Relevant {
 				relevant++
 			}
 		}
-		ndcg, reciprocal = append(ndcg, NDCG(a.EvidenceRanks, k)), append(reciprocal, ReciprocalRank(a.EvidenceRanks, k))
+		ndcg, reciprocal = append(ndcg, statistics.NDCG(a.EvidenceRanks, k)), append(reciprocal, statistics.ReciprocalRank(a.EvidenceRanks, k))
 	}
 	n := len(answers)
 	return Modality{
@@ -75,7 +75,7 @@ func retrievalStages(run Recorded, k int) []stage {
 		s := stage{"retrieval, " + strategy, map[string]float64{}}
 		for _, a := range run.of(strategy) {
 			if len(a.EvidenceRanks) > 0 {
-				s.values[a.Case] = NDCG(a.EvidenceRanks, k)
+				s.values[a.Case] = statistics.NDCG(a.EvidenceRanks, k)
 			}
 		}
 		all = append(all, s)

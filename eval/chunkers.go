@@ -5,24 +5,23 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 
 	"sluice/statistics"
 )
 
-// Comparison is the same run by several chunkers: the first is the baseline,
+// ChunkerComparison is the same run by several chunkers: the first is the baseline,
 // the others are compared with it case by case.
-type Comparison struct {
-	Chunkers []string
-	Reports  []Report                         // one a chunker
-	Whole    []map[string]statistics.Estimate // "whole_recall@6" of each chunker, by strategy
-	Gains    []Gain
+type ChunkerComparison struct {
+	Chunkers    []string
+	Reports     []Report                         // one a chunker
+	Whole       []map[string]statistics.Estimate // "whole_recall@6" of each chunker, by strategy
+	Differences []Difference
 }
 
-// Gain is by how much one chunker's answers by one strategy are better than the
-// baseline's: the mean of the differences, with its paired interval. Tag "": over
-// all answerable cases.
-type Gain struct {
+// Difference is by how much one chunker's answers by one strategy are better than
+// the baseline's: the means of the paired differences. Tag "": over all answerable
+// cases.
+type Difference struct {
 	Chunker  string
 	Strategy string
 	Tag      string
@@ -30,10 +29,10 @@ type Gain struct {
 	Metrics  map[string]statistics.Estimate
 }
 
-// Compare runs the gate once by each chunker, each time on a service of its own.
+// CompareChunkers runs the gate once by each chunker, each time on a service of its own.
 // It stops at the first run that does not pass.
-func Compare(ctx context.Context, o Options, chunkers []string) (Comparison, error) {
-	c := Comparison{Chunkers: chunkers}
+func CompareChunkers(ctx context.Context, o Options, chunkers []string) (ChunkerComparison, error) {
+	c := ChunkerComparison{Chunkers: chunkers}
 	if len(slices.Compact(slices.Sorted(slices.Values(chunkers)))) < max(len(chunkers), 2) {
 		return c, fmt.Errorf("chunkers %q: name at least two and each once, as in fixed/1,structure/1", chunkers)
 	}
@@ -58,7 +57,7 @@ func Compare(ctx context.Context, o Options, chunkers []string) (Comparison, err
 		if base == nil {
 			base = its
 		} else {
-			c.Gains = append(c.Gains, gains(chunker, o.Strategies, dataset, base, its)...)
+			c.Differences = append(c.Differences, compared(chunker, o.Strategies, dataset, base, its)...)
 		}
 	}
 	return c, nil
@@ -94,7 +93,7 @@ func wholeOf(strategies []string, all map[asked]ranks) map[string]statistics.Est
 		var values []float64
 		for at, r := range all {
 			if at.strategy == strategy {
-				values = append(values, Recall(r.whole, wholeDepth))
+				values = append(values, statistics.Recall(r.whole, wholeDepth))
 			}
 		}
 		slices.Sort(values)
@@ -103,30 +102,41 @@ func wholeOf(strategies []string, all map[asked]ranks) map[string]statistics.Est
 	return estimates
 }
 
-// gains compares ranks with those of the baseline, by strategy and tag.
-func gains(chunker string, strategies []string, d *Dataset, base, its map[asked]ranks) []Gain {
-	var all []Gain
+// compared compares ranks with those of the baseline, by strategy and tag.
+func compared(chunker string, strategies []string, d *Dataset, base, its map[asked]ranks) []Difference {
+	var all []Difference
 	for _, strategy := range strategies {
-		pairs := map[string][][2]ranks{}
-		for _, c := range d.Cases {
-			at := asked{c.ID, strategy}
-			if its[at].met == nil {
-				continue
-			}
-			for _, tag := range append([]string{""}, c.Tags...) {
-				pairs[tag] = append(pairs[tag], [2]ranks{base[at], its[at]})
-			}
-		}
+		pairs := pairsByTag(d, strategy, base, its)
 		for _, tag := range slices.Sorted(maps.Keys(pairs)) {
-			g := Gain{chunker, strategy, tag, len(pairs[tag]), map[string]statistics.Estimate{}}
-			for _, m := range metricsOf(d.Cutoffs) {
-				g.Metrics[m.Name] = statistics.Mean(differences(pairs[tag], func(r ranks) float64 { return m.Of(r.met) }))
-			}
-			g.Metrics[wholeName] = statistics.Mean(differences(pairs[tag], func(r ranks) float64 { return Recall(r.whole, wholeDepth) }))
-			all = append(all, g)
+			all = append(all, Difference{chunker, strategy, tag, len(pairs[tag]), meanDifferences(pairs[tag], metricsOf(d.Cutoffs))})
 		}
 	}
 	return all
+}
+
+// pairsByTag are the ranks of the answerable cases, the baseline's first.
+func pairsByTag(d *Dataset, strategy string, base, its map[asked]ranks) map[string][][2]ranks {
+	pairs := map[string][][2]ranks{}
+	for _, c := range d.Cases {
+		at := asked{c.ID, strategy}
+		if its[at].met == nil {
+			continue
+		}
+		for _, tag := range append([]string{""}, c.Tags...) {
+			pairs[tag] = append(pairs[tag], [2]ranks{base[at], its[at]})
+		}
+	}
+	return pairs
+}
+
+func meanDifferences(pairs [][2]ranks, metrics []Metric) map[string]statistics.Estimate {
+	means := map[string]statistics.Estimate{
+		wholeName: statistics.Mean(differences(pairs, func(r ranks) float64 { return statistics.Recall(r.whole, wholeDepth) })),
+	}
+	for _, m := range metrics {
+		means[m.Name] = statistics.Mean(differences(pairs, func(r ranks) float64 { return m.Of(r.met) }))
+	}
+	return means
 }
 
 // differences of a figure between the second and the first of each pair.
@@ -139,62 +149,4 @@ func differences(pairs [][2]ranks, of func(ranks) float64) []float64 {
 }
 
 // Outcome is that of the last run: all before it passed.
-func (c Comparison) Outcome() Report { return c.Reports[len(c.Reports)-1] }
-
-// Figures are "<chunker>.<strategy>.<metric>" of every run and
-// "<chunker>.minus.<baseline>.<strategy>.<metric>" of every gain, with ".low" and
-// ".high"; without a strategy, of the last one.
-func (c Comparison) Figures() map[string]float64 {
-	values := map[string]float64{}
-	for i, r := range c.Reports {
-		for name, value := range r.Figures() {
-			values[c.Chunkers[i]+"."+name] = value
-		}
-		for strategy, e := range c.Whole[i] {
-			put(values, c.Chunkers[i]+"."+strategy, map[string]statistics.Estimate{wholeName: e})
-		}
-	}
-	last := c.Reports[0].Strategies[len(c.Reports[0].Strategies)-1].Strategy
-	for _, g := range c.Gains {
-		minus := g.Chunker + ".minus." + c.Chunkers[0]
-		put(values, strings.TrimSuffix(minus+"."+g.Strategy+"."+g.Tag, "."), g.Metrics)
-		if g.Strategy == last {
-			put(values, strings.TrimSuffix(minus+"."+g.Tag, "."), g.Metrics)
-		}
-	}
-	return values
-}
-
-func put(values map[string]float64, name string, metrics map[string]statistics.Estimate) {
-	for metric, e := range metrics {
-		putEstimate(values, name+"."+metric, e)
-	}
-}
-
-// Markdown is the comparison for readers.
-func (c Comparison) Markdown() string {
-	var b strings.Builder
-	names := []string{"recall@6", "recall@10", "ndcg@10", wholeName}
-	fmt.Fprintf(&b, "# Chunkers on %s\n\n| Chunker | Strategy | %s |\n|%s\n", c.Reports[0].Dataset, strings.Join(names, " | "), strings.Repeat(" --- |", len(names)+2))
-	for i, r := range c.Reports {
-		for _, s := range r.Strategies {
-			fmt.Fprintf(&b, "| %s | %s |", c.Chunkers[i], s.Strategy)
-			for _, name := range names[:len(names)-1] {
-				fmt.Fprintf(&b, " %.3f |", s.Metrics[name].Mean)
-			}
-			fmt.Fprintf(&b, " %.3f |", c.Whole[i][s.Strategy].Mean)
-			b.WriteString("\n")
-		}
-	}
-	fmt.Fprintf(&b, "\nDifferences from %s, case by case, with 95 %% bootstrap intervals.\n\n| Chunker | Strategy | Tag | Cases | %s |\n|%s\n",
-		c.Chunkers[0], strings.Join(names, " | "), strings.Repeat(" --- |", len(names)+4))
-	for _, g := range c.Gains {
-		fmt.Fprintf(&b, "| %s | %s | %s | %d |", g.Chunker, g.Strategy, g.Tag, g.Cases)
-		for _, name := range names {
-			e := g.Metrics[name]
-			fmt.Fprintf(&b, " %+.3f [%+.3f, %+.3f] |", e.Mean, e.Low, e.High)
-		}
-		b.WriteString("\n")
-	}
-	return b.String()
-}
+func (c ChunkerComparison) Outcome() Report { return c.Reports[len(c.Reports)-1] }

@@ -13,6 +13,7 @@ import (
 	"gonum.org/v1/gonum/stat"
 
 	"sluice/retrieve/complexity"
+	"sluice/statistics"
 )
 
 // What a router is trained to tell apart: queries that the cheap strategy ranks
@@ -58,7 +59,7 @@ func TrainRouter(ctx context.Context, datasets []string, o Options) (complexity.
 func hard(answers []Answer) []string {
 	cheap, cases := map[string]float64{}, []string{}
 	for _, a := range answers {
-		value := NDCG(a.EvidenceRanks, 10)
+		value := statistics.NDCG(a.EvidenceRanks, 10)
 		switch {
 		case a.Strategy == cheapStrategy:
 			cheap[a.Case] = value

@@ -184,7 +184,7 @@ func (r *runner) measureCase(ctx context.Context, t trial, points []Measured) er
 			return fmt.Errorf("%s: a stage was left out: %s", p.Point, strings.Join(response.Degraded, ", "))
 		}
 		p.latencies = append(p.latencies, float64(time.Since(start))/float64(time.Millisecond))
-		p.values = append(p.values, NDCG(t.ranks(t.ranking(response.Results)), 10))
+		p.values = append(p.values, statistics.NDCG(t.ranks(t.ranking(response.Results)), 10))
 	}
 	return nil
 }

@@ -7,6 +7,7 @@ import "context"
 type Batch struct {
 	IDs, Types []int32
 	Offsets    []int
+	Bulk       bool // can wait: a device that computes in this process lets others go first, again and again
 }
 
 // Reset empties b and keeps its memory.

@@ -241,8 +241,17 @@ func newItem(c *call, text int, e *tokenizer.Encoding) item {
 func (l *lane) prepare() {
 	for p := range l.classes {
 		c := &l.classes[p]
-		c.prepared.fill(&c.queue, l.scheduler.options.BatchTokens)
+		c.prepared.fill(&c.queue, l.budget(Priority(p)))
 	}
+}
+
+// budget is the tokens of a batch.
+func (l *lane) budget(p Priority) int {
+	most := l.scheduler.options.BatchTokens
+	if p == Interactive || l.scheduler.watched <= 0 {
+		return most
+	}
+	return min(max(l.speed.during(besideTime), besideTokens), most)
 }
 
 // waits reports whether any text of the priority waits.
@@ -287,4 +296,12 @@ func (v *speed) time(tokens, devices int) time.Duration {
 	}
 	seconds := float64(tokens) / float64(devices) * v.seconds / v.tokens
 	return time.Duration(math.Min(seconds, time.Hour.Seconds()) * float64(time.Second))
+}
+
+// during is the tokens that one device runs in so much time; 0 if nothing is known.
+func (v *speed) during(t time.Duration) int {
+	if v.seconds == 0 {
+		return 0
+	}
+	return int(min(t.Seconds()*v.tokens/v.seconds, math.MaxInt32))
 }

@@ -28,6 +28,16 @@ type Options struct {
 // bulkShare is how many interactive batches run for a bulk batch that waits.
 const bulkShare = 4
 
+// Beside interactive calls a bulk batch is no larger than runs in besideTime at
+// the speed measured, but besideTokens are always allowed: fewer would not keep
+// a CPU's cores busy. The calls count as over when watchedBatches full batches'
+// worth of bulk have begun since the last.
+const (
+	besideTime     = 6 * time.Millisecond
+	besideTokens   = 128
+	watchedBatches = 64
+)
+
 // Scheduler runs texts in batches on the devices of one or several models. It
 // is the Embedder of the first; Embedder returns any.
 //
@@ -36,7 +46,8 @@ const bulkShare = 4
 // nothing interactive waits, or after bulkShare interactive batches if none of
 // the interactive calls that wait was there during a bulk batch. So a call waits
 // for one bulk batch at most; and bulk gets its turn at the latest when those
-// are served that the last bulk batch delayed.
+// are served that the last bulk batch delayed. While interactive calls come,
+// bulk batches are short.
 type Scheduler struct {
 	options    Options
 	lanes      []*lane
@@ -62,6 +73,7 @@ type Scheduler struct {
 	bulkRuns   int    // bulk batches in progress
 	streak     int    // interactive batches since the last bulk one
 	delayed    int    // interactive texts waiting that a bulk batch has delayed
+	watched    int    // bulk tokens that are still to begin in short batches; ≤ 0: none
 }
 
 // processor is what runs one batch at a time.

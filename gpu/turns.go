@@ -219,16 +219,22 @@ func (s *Scheduler) begin(p int, l *lane, priority Priority, w *worker) *run {
 	s.batches++
 	l.served = s.batches
 	if priority == Bulk {
-		s.bulkTurn()
+		s.bulkTurn(b.input.Tokens())
 	} else {
-		s.streak++
+		s.interactiveTurn()
 	}
 	s.room.Broadcast()
 	return &run{worker: w, processor: p, lane: l, device: l.devices[p], priority: priority, batch: b}
 }
 
+func (s *Scheduler) interactiveTurn() {
+	s.streak++
+	s.watched = watchedBatches * s.options.BatchTokens
+}
+
 // bulkTurn notes that a bulk batch begins, which delays all that wait.
-func (s *Scheduler) bulkTurn() {
+func (s *Scheduler) bulkTurn(tokens int) {
+	s.watched -= tokens
 	s.bulkTurns++
 	s.bulkRuns++
 	s.streak, s.delayed = 0, 0

@@ -73,6 +73,43 @@ func TestBulkDoesNotStarve(t *testing.T) {
 	})
 }
 
+// While queries come, a bulk batch takes as many texts as run in besideTime, or
+// besideTokens; some time after the last query it is as large as it may be.
+func TestBulkIsShortBesideQueries(t *testing.T) {
+	for _, c := range []struct {
+		perToken time.Duration
+		short    int // texts
+	}{{10 * time.Microsecond, 9}, {ms, 2}} {
+		synctest.Test(t, func(t *testing.T) {
+			d := &fakeDevice{perToken: c.perToken, onRun: func(b *Batch) error {
+				require.Equal(t, b.Tokens() != 4, b.Bulk)
+				return nil
+			}}
+			s, stop := start(t, Options{}, d)
+			defer stop()
+			const batches = watchedBatches + 4 // full ones
+			bulk := embed(t.Context(), s, Request{Texts: repeat(text(64), 16*batches), Priority: Bulk})
+			time.Sleep(1100 * c.perToken) // in the second batch: another is prepared
+			require.NoError(t, (<-embed(t.Context(), s, Request{Texts: []string{text(4)}})).err)
+			require.NoError(t, (<-bulk).err)
+			var texts []int
+			for _, lengths := range d.seen() {
+				texts = append(texts, len(lengths))
+			}
+			require.Equal(t, []int{16, 16, 1, 16}, texts[:4])
+			short := ceil(watchedBatches*16-16, c.short)
+			for _, n := range texts[4:][:short] {
+				require.Equal(t, c.short, n)
+			}
+			for _, n := range texts[4+short+1 : len(texts)-1] { // one was prepared, one is the last
+				require.Equal(t, 16, n)
+			}
+		})
+	}
+}
+
+func ceil(a, b int) int { return (a + b - 1) / b }
+
 // The same under random load, seen from outside: between a query's arrival and
 // its answer at most one bulk batch was in progress on each device.
 func TestNoQueryWaitsForTwoBulkBatches(t *testing.T) {

@@ -71,7 +71,7 @@ func (r *run) settle(err error) {
 // try runs b on the device. It fails if no text's vectors are numbers, which
 // says more of the device than of the texts.
 func (r *run) try(ctx context.Context, b *batch) error {
-	b.began = time.Now()
+	b.began, b.input.Bulk = time.Now(), r.priority == Bulk
 	err := r.call(ctx, &b.input, b.output(r.lane))
 	b.took = time.Since(b.began)
 	if err != nil {

@@ -238,7 +238,7 @@ func (r *Reindexer) relevance(ctx context.Context, c store.Collection, g store.G
 		if err != nil {
 			return gate, fmt.Errorf("query %q: %w", q.Text, err)
 		}
-		differences[i] = gain(after, q.Relevant) - gain(before, q.Relevant)
+		differences[i] = ndcg(after, q.Relevant) - ndcg(before, q.Relevant)
 	}
 	change := statistics.Mean(differences)
 	gate.Passed = change.Low >= -bound

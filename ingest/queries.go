@@ -4,10 +4,10 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"math"
 	"slices"
 
 	"sluice/filter"
+	"sluice/statistics"
 	"sluice/store"
 )
 
@@ -56,17 +56,11 @@ func (r *Reindexer) Queries(ctx context.Context, tenant, collection string) ([]Q
 	return r.queries(ctx, c)
 }
 
-// gain is the nDCG of a ranking with binary relevance (Järvelin, Kekäläinen 2002).
-func gain(found, relevant []string) float64 {
-	got, ideal := 0.0, 0.0
-	for rank := range relevanceDepth {
-		discount := 1 / math.Log2(float64(rank+2))
-		if rank < len(found) && slices.Contains(relevant, found[rank]) {
-			got += discount
-		}
-		if rank < len(relevant) {
-			ideal += discount
-		}
+// ndcg is the nDCG of what was found, documents being what is relevant or not.
+func ndcg(found, relevant []string) float64 {
+	ranks := make([]int, len(relevant))
+	for i, key := range relevant {
+		ranks[i] = slices.Index(found, key) + 1
 	}
-	return got / ideal
+	return statistics.NDCG(ranks, relevanceDepth)
 }

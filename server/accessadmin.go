@@ -79,7 +79,6 @@ func (s *Server) previewAccess(q *request) error {
 	for i, err := range p.Failed {
 		failed[supposed.lines[i]] = clearly(err)
 	}
-	q.timings()
 	return q.reply(fasthttp.StatusOK, previewOf(p, body.Changes, failed))
 }
 
@@ -88,7 +87,6 @@ func (s *Server) getPolicies(q *request) error {
 	if err != nil {
 		return err
 	}
-	q.timings()
 	return q.reply(fasthttp.StatusOK, client.PolicyFiles{Schema: source.Schema, Files: source.Policies})
 }
 
@@ -196,7 +194,6 @@ func (s *Server) explainAccess(q *request) error {
 	if err != nil {
 		return clearly(err)
 	}
-	q.timings()
 	return q.reply(fasthttp.StatusOK, explanationOf(p, configured, record, why))
 }
 

@@ -40,7 +40,6 @@ func (s *Server) answer(q *request) error {
 	if err != nil {
 		return err
 	}
-	q.timings()
 	return q.reply(fasthttp.StatusOK, answerOf(response))
 }
 

@@ -35,7 +35,6 @@ func (s *Server) cohereRerank(q *request) error {
 	for rank, i := range order {
 		response.Results[rank] = client.CohereResult{Index: i, RelevanceScore: scores[i].Probability()}
 	}
-	q.timings()
 	return q.reply(fasthttp.StatusOK, response)
 }
 

@@ -34,7 +34,6 @@ func (s *Server) putCollection(q *request) error {
 	if err != nil {
 		return err
 	}
-	q.timings()
 	return q.reply(createdOr200(created), s.collectionOf(c))
 }
 
@@ -70,7 +69,6 @@ func (s *Server) getCollection(q *request) error {
 	if err != nil {
 		return err
 	}
-	q.timings()
 	return q.reply(fasthttp.StatusOK, s.collectionOf(c))
 }
 
@@ -83,7 +81,6 @@ func (s *Server) listCollections(q *request) error {
 	for i, c := range all {
 		list.Collections[i] = s.collectionOf(c)
 	}
-	q.timings()
 	return q.reply(fasthttp.StatusOK, list)
 }
 

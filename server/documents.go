@@ -55,7 +55,6 @@ func (s *Server) postDocument(q *request, collection string) error {
 	if err != nil {
 		return err
 	}
-	q.timings()
 	return q.reply(createdOr200(result.Status == "created"), result)
 }
 
@@ -129,7 +128,6 @@ func (s *Server) getDocument(q *request) error {
 	}
 	info := infoOf(content.Record, q.who.Role)
 	info.Text = content.Text
-	q.timings()
 	return q.reply(fasthttp.StatusOK, info)
 }
 
@@ -144,7 +142,6 @@ func (s *Server) deleteDocument(q *request) error {
 	if err != nil {
 		return err
 	}
-	q.timings()
 	q.http.SetStatusCode(fasthttp.StatusNoContent)
 	return nil
 }
@@ -162,7 +159,6 @@ func (s *Server) patchAccess(q *request) error {
 	if err != nil {
 		return err
 	}
-	q.timings()
 	return q.reply(fasthttp.StatusOK, result)
 }
 
@@ -200,7 +196,6 @@ func (s *Server) listDocuments(q *request) error {
 		listing.Documents[i] = infoOf(r, q.who.Role)
 	}
 	listing.Next = base64.RawURLEncoding.EncodeToString([]byte(next))
-	q.timings()
 	return q.reply(fasthttp.StatusOK, listing)
 }
 

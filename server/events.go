@@ -5,7 +5,6 @@ import "io"
 // streamEvents answers with server-sent events, as the stream has them. It
 // finishes the request when it is closed.
 func (q *request) streamEvents(stream io.ReadCloser) {
-	q.timings()
 	q.streams = true
 	q.http.SetContentType("text/event-stream")
 	q.http.Response.Header.Set("Cache-Control", "no-store")

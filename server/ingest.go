@@ -77,7 +77,6 @@ func (s *Server) stream(q *request, in *ingestion) error {
 	if _, err := s.backend.Collection(q.ctx, q.principal(), in.collection); err != nil {
 		return err
 	}
-	q.timings()
 	in.q = q
 	in.lines = newLines(q.body(), int(s.limits.BodyBytes), s.budget)
 	in.held = semaphore.NewWeighted(int64(s.limits.BodyBytes))

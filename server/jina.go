@@ -34,7 +34,6 @@ func (s *Server) jinaRerank(q *request) error {
 	if err != nil {
 		return err
 	}
-	q.timings()
 	return q.reply(fasthttp.StatusOK, s.jinaResponse(body, scores, order))
 }
 

@@ -23,7 +23,6 @@ func (s *Server) embeddings(q *request) error {
 	if err != nil {
 		return err
 	}
-	q.timings()
 	text, err := appendEmbeddingResponse(embeddings, body)
 	if err != nil {
 		return err

@@ -70,7 +70,6 @@ func (s *Server) estimateReindex(q *request) error {
 	if err != nil {
 		return err
 	}
-	q.timings()
 	return q.reply(fasthttp.StatusOK, estimateOf(e))
 }
 
@@ -132,7 +131,6 @@ func (q *request) regenerate(code int, collection, action string, do func(tenant
 	if err != nil {
 		return err
 	}
-	q.timings()
 	return q.reply(code, generationsOf(status))
 }
 
@@ -145,7 +143,6 @@ func (s *Server) getReindex(q *request) error {
 	if err != nil {
 		return err
 	}
-	q.timings()
 	return q.reply(fasthttp.StatusOK, generationsOf(status))
 }
 
@@ -257,7 +254,6 @@ func (s *Server) putQueries(q *request) error {
 	if err != nil {
 		return err
 	}
-	q.timings()
 	q.http.SetStatusCode(fasthttp.StatusNoContent)
 	return nil
 }
@@ -275,7 +271,6 @@ func (s *Server) getQueries(q *request) error {
 	for i, one := range queries {
 		set.Queries[i] = client.JudgedQuery{Query: one.Text, Relevant: one.Relevant, Principal: principalOf(one.Principal)}
 	}
-	q.timings()
 	return q.reply(fasthttp.StatusOK, set)
 }
 

@@ -85,16 +85,27 @@ func (q *request) run() (err error) {
 		return err
 	}
 	q.ctx, q.cancel = context.WithTimeout(trace.With(q.s.base, &q.stages), q.s.limits.RequestTimeout)
+	if q.route.probe || q.route.open {
+		return q.serve()
+	}
 	q.traced()
+	if err := q.serve(); err != nil {
+		return err
+	}
+	q.timings()
+	return nil
+}
+
+func (q *request) serve() error {
 	if q.assumed != nil {
 		return q.impersonate()
 	}
 	return q.route.serve(q.s, q)
 }
 
-// traced begins the request's trace. Probes have none, nor what anybody may ask.
+// traced begins the request's trace.
 func (q *request) traced() {
-	if q.s.traces != nil && !q.route.probe && !q.route.open {
+	if q.s.traces != nil {
 		q.trace = q.s.traces.Start(string(q.http.Request.Header.Peek("traceparent")), q.started)
 	}
 }

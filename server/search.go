@@ -31,7 +31,6 @@ func (s *Server) search(q *request) error {
 	if err := q.auditSearch(collection, response); err != nil {
 		return err
 	}
-	q.timings()
 	return q.reply(fasthttp.StatusOK, searchResponseOf(response, body.Explain))
 }
 

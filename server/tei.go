@@ -168,7 +168,6 @@ func (q *request) usage(u usage) {
 	} {
 		header.Set(h[0], h[1])
 	}
-	q.timings()
 }
 
 func milliseconds(d time.Duration) string { return strconv.FormatInt(d.Milliseconds(), 10) }

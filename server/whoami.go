@@ -11,7 +11,6 @@ import (
 
 func (s *Server) getIdentity(q *request) error {
 	p := q.who.Principal
-	q.timings()
 	return q.reply(fasthttp.StatusOK, client.Identity{
 		Tenant: p.Tenant, Subject: p.Subject, Groups: append([]string{}, p.Groups...),
 		Attributes: attributesInfo(p.Attributes), Role: q.who.Role.String(),

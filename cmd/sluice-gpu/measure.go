@@ -30,6 +30,10 @@ func measureDevice(args []string) error {
 	if err != nil || flags.NArg() != 1 {
 		return errors.New("usage: sluice-gpu measure [--json FILE] DEVICE")
 	}
+	program, err := os.Executable()
+	if err != nil {
+		return err
+	}
 	d, err := worker.Open(ordinal)
 	if err != nil {
 		return err
@@ -40,7 +44,7 @@ func measureDevice(args []string) error {
 	}
 	fmt.Printf("%s, compute %s, CUDA %s, kernels %s\n", described.Name, described.Compute, described.Driver, described.Kernels)
 	run := figures.New(context.Background(), described.Kernels)
-	measured, err := measure.Run(d, measure.Full, os.Stdout)
+	measured, err := measure.Run(d, program, measure.Full, os.Stdout)
 	if *file != "" {
 		run.Command, run.Commit, run.Environment.GPU, run.Figures = "sluice-gpu "+strings.Join(os.Args[1:], " "), commit, described.Name, measured
 		run.Took()

@@ -110,6 +110,9 @@ func (c accessPreview) Run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	if policies.Len() == 0 {
+		fmt.Fprintf(os.Stderr, "%s has no policies (*.cedar): under it nobody reads anything\n", c.Policies)
+	}
 	schema, files := policies.Source()
 	r := client.AccessPreviewRequest{Policies: &client.PolicyFiles{Schema: schema, Files: files}}
 	if r.Principals, err = principals(c.Principals); err != nil {
@@ -181,7 +184,7 @@ func principals(path string) ([]client.Principal, error) {
 }
 
 func printPreview(w io.Writer, p client.AccessPreview) {
-	fmt.Fprintf(w, "%d principals compared, %d change: %d documents gained, %d lost\n", p.Compared, p.Changed, p.Gained, p.Lost)
+	fmt.Fprintf(w, "%s compared, %d change: %s gained, %d lost\n", counted(p.Compared, "principal"), p.Changed, counted(p.Gained, "document"), p.Lost)
 	for _, d := range p.Differences {
 		fmt.Fprintf(w, "  %s: gains %d, loses %d\n", d.Principal, d.Gains, d.Loses)
 		printKeys(w, "+", d.Gained, d.Gains)

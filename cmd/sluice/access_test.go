@@ -90,7 +90,7 @@ func TestAccessCommands(t *testing.T) {
 	require.NoError(t, os.WriteFile(people, []byte(`{"subject":"bob"}`+"\n"+`{"subject":"ann"}`), 0o600))
 	r = d.run("root", "access", "preview", loose, "-c", "docs", "--principals", people)
 	require.Zero(t, r.code, "%s", r)
-	require.Equal(t, "2 principals compared, 1 change: 1 documents gained, 0 lost\n  bob: gains 1, loses 0\n    + b\n", r.out)
+	require.Equal(t, "2 principals compared, 1 change: 1 document gained, 0 lost\n  bob: gains 1, loses 0\n    + b\n", r.out)
 
 	metrics, err := d.as("root").Metrics(t.Context())
 	require.NoError(t, err)

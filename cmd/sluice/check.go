@@ -50,7 +50,7 @@ func (c checkCommand) Run(ctx context.Context) error {
 		fmt.Fprintf(os.Stderr, "this is the snapshot %s of %s: changes after epoch %d, revocations too, are not in it\n", s.Name, s.Made.Format(time.RFC3339), s.Epoch)
 	}
 	if faults > 0 {
-		return fmt.Errorf("%d faults; faults of the index are mended by removing %s, those of the store by restoring a backup", faults, indexDir(c.Data))
+		return fmt.Errorf("%s; faults of the index are mended by removing %s, those of the store by restoring a backup", counted(faults, "fault"), indexDir(c.Data))
 	}
 	fmt.Println("no faults")
 	return nil

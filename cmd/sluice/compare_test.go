@@ -69,7 +69,7 @@ func TestDeepCheckFindsForgedIndexes(t *testing.T) {
 		r := sluice(t, "check", "--deep", h.data())
 		require.Equal(t, 1, r.code, want)
 		require.Regexp(t, want, r.out)
-		require.Contains(t, r.err, "1 faults", "%s", r)
+		require.Contains(t, r.err, "1 fault;", "%s", r)
 	}
 	require.NoError(t, os.MkdirAll(indexDir(h.data())+"/c00000099", 0o700))
 	require.Contains(t, sluice(t, "check", "--deep", h.data()).out, "is of no collection")

@@ -73,7 +73,7 @@ func (c doctorCommand) Run(ctx context.Context) error {
 		return err
 	}
 	if n := count(e.findings, fault); n > 0 {
-		return exitCode{1, fmt.Errorf("%d things keep the daemon from working", n)}
+		return exitCode{1, fmt.Errorf("the daemon cannot work: %s", counted(n, "fault"))}
 	}
 	return nil
 }
@@ -87,7 +87,7 @@ func (c doctorCommand) write(w io.Writer, findings []finding) error {
 			return err
 		}
 	}
-	_, err := fmt.Fprintf(w, "\n%d faults, %d warnings\n", count(findings, fault), count(findings, warning))
+	_, err := fmt.Fprintf(w, "\n%s, %s\n", counted(count(findings, fault), "fault"), counted(count(findings, warning), "warning"))
 	return err
 }
 

@@ -110,9 +110,9 @@ func (c evalRunCommand) compare(ctx context.Context, k *kong.Context, o eval.Opt
 	if !c.Self || c.Out != "" || c.Chunker != "" {
 		return errors.New("--compare-chunkers goes with --self and --json, without --chunker and --out")
 	}
-	var compared eval.Comparison
+	var compared eval.ChunkerComparison
 	err := c.evaluate(ctx, k, func(ctx context.Context) (_ evaluation, err error) {
-		compared, err = eval.Compare(ctx, o, c.Compare)
+		compared, err = eval.CompareChunkers(ctx, o, c.Compare)
 		return compared, err
 	})
 	if err != nil {

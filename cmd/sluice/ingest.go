@@ -46,6 +46,10 @@ func (c ingestCommand) Run(ctx context.Context) error {
 	if len(outcome.count) > 0 || err == nil {
 		outcome.print(files, time.Since(started))
 	}
+	if outcome.left > 0 {
+		fmt.Fprintf(os.Stderr, "  %d of %s not written: the daemon ended the request before them. Mend what is said below and run this again; what is stored already costs no work\n",
+			outcome.left, counted(outcome.total()+outcome.left, "document"))
+	}
 	return errors.Join(c.hint(err), outcome.err())
 }
 
@@ -76,8 +80,10 @@ func (c ingestCommand) ensureCollection(ctx context.Context, api *client.Client)
 	if own != (client.OwnVectors{}) {
 		settings.OwnVectors = &own
 	}
-	_, err = api.CreateCollection(ctx, c.Collection, settings)
-	return err
+	if _, err = api.CreateCollection(ctx, c.Collection, settings); err != nil {
+		return fmt.Errorf("the collection %s is not there, or not for you; creating it: %w", c.Collection, err)
+	}
+	return nil
 }
 
 // checkVectors refuses dimensions that the collection, which is there, does not have.
@@ -96,13 +102,16 @@ func (c ingestCommand) checkVectors(own client.OwnVectors, present client.Collec
 func (c ingestCommand) send(ctx context.Context, api *client.Client, files *folder, documents iter.Seq2[client.Document, error]) (*outcome, error) {
 	bar := progress(int64(cmp.Or(len(files.files), -1)), "ingesting")
 	defer bar.Finish()
-	out := &outcome{count: map[string]int{}}
+	out, all := &outcome{count: map[string]int{}}, len(files.files)+len(files.unreadable)
 	err := api.Ingest(ctx, c.Collection, c.labelled(documents), func(r client.WriteResult) error {
 		out.add(r)
 		return bar.Add(1)
 	})
 	for _, u := range files.unreadable {
 		out.add(client.WriteResult{Key: u.path, Status: "failed", Error: &client.Problem{Title: u.reason}})
+	}
+	if err != nil {
+		out.left = max(0, all-out.total()) // of a file of lines, how many is not known
 	}
 	return out, err
 }
@@ -134,6 +143,7 @@ type outcome struct {
 	cut    int
 	long   []string // the documents of those that are cut
 	failed []client.WriteResult
+	left   int // that have no result, because the request ended
 }
 
 func (o *outcome) add(r client.WriteResult) {
@@ -160,7 +170,7 @@ func (o *outcome) String() string {
 }
 
 func (o *outcome) print(files *folder, took time.Duration) {
-	fmt.Printf("%s; %d chunks in %s\n", o, o.chunks, took.Round(time.Millisecond))
+	fmt.Printf("%s; %s in %s\n", o, counted(o.chunks, "chunk"), took.Round(time.Millisecond))
 	if o.cut > 0 {
 		fmt.Printf("%d chunks are longer than the model reads; their ends are found by words only: %s\n", o.cut, some(o.long))
 	}
@@ -190,9 +200,21 @@ func (o *outcome) err() error {
 	if len(o.failed) == 0 {
 		return nil
 	}
-	all := 0
+	return fmt.Errorf("%d of %s failed", len(o.failed), counted(o.total()+o.left, "document"))
+}
+
+// total is how many have a result.
+func (o *outcome) total() (all int) {
 	for _, n := range o.count {
 		all += n
 	}
-	return fmt.Errorf("%d of %d documents failed", len(o.failed), all)
+	return all
+}
+
+// counted is a number of things: "1 fault", "2 faults".
+func counted(n int, thing string) string {
+	if n == 1 {
+		return "1 " + thing
+	}
+	return fmt.Sprintf("%d %ss", n, thing)
 }

@@ -6,6 +6,8 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"runtime"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -25,6 +27,7 @@ func TestMetrics(t *testing.T) {
 	require.Equal(t, 201, r.send("PUT", "/v1/collections/docs", "{}", key))
 	require.Equal(t, 201, r.send("POST", "/v1/collections/docs/documents", `{"key": "a", "format": "text", "text": "harbour"}`, key))
 	require.Equal(t, 200, r.send("POST", "/v1/collections/docs/search", `{"query": "harbour"}`, key))
+	require.Equal(t, strconv.Itoa(runtime.GOMAXPROCS(0)+1), r.metric("go_sched_gomaxprocs_threads"), "one to spare")
 	text := r.metrics()
 	r.stop()
 

@@ -46,6 +46,8 @@ func (r remote) hint(err error) error {
 	switch {
 	case errors.As(err, &problem) && problem.Status == http.StatusUnauthorized:
 		return fmt.Errorf("%w (here: --api-key or --token, or --as with the name of a demo principal)", err)
+	case errors.As(err, &problem) && problem.Status == http.StatusForbidden:
+		return fmt.Errorf("%w (here: --api-key, --token or --as of somebody who has the role)", err)
 	case errors.Is(err, syscall.ECONNREFUSED):
 		return fmt.Errorf("%w (is a daemon serving at %s? --server names another)", err, r.Server)
 	case errors.As(err, new(x509.UnknownAuthorityError)):

@@ -2,7 +2,10 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"io"
+	"maps"
+	"slices"
 	"strings"
 
 	"github.com/alecthomas/kong"
@@ -19,25 +22,33 @@ func choosing(print kong.HelpPrinter) kong.HelpPrinter {
 		if err != nil {
 			return err
 		}
-		_, err = io.WriteString(out, withChoices(text.String(), k.Selected()))
+		_, err = io.WriteString(out, withChoices(text.String(), cmp.Or(k.Selected(), k.Model.Node)))
 		return err
 	}
 }
 
-func withChoices(help string, selected *kong.Node) string {
-	if selected == nil {
-		return help
+// withChoices rewrites the usage of a command, and of those below it.
+func withChoices(help string, of *kong.Node) string {
+	var all []string // flags that exclude each other, as kong writes them
+	for _, command := range append(of.Leaves(true), of) {
+		all = append(all, choices(command)...)
 	}
-	choices := map[string][]string{}
-	for _, group := range selected.AllFlags(true) {
+	slices.SortFunc(all, func(a, b string) int { return cmp.Compare(len(b), len(a)) }) // one may be the beginning of another
+	for _, flags := range all {
+		help = strings.ReplaceAll(help, " "+flags, " ("+strings.ReplaceAll(flags, " --", " | --")+")")
+	}
+	return help
+}
+
+// choices are the flags of a command of which one is wanted, by what they choose.
+func choices(command *kong.Node) []string {
+	of := map[string]string{}
+	for _, group := range command.AllFlags(true) {
 		for _, flag := range group {
 			if flag.Required && len(flag.Xor) > 0 {
-				choices[flag.Xor[0]] = append(choices[flag.Xor[0]], flag.Summary())
+				of[flag.Xor[0]] = strings.TrimSpace(of[flag.Xor[0]] + " " + flag.Summary())
 			}
 		}
 	}
-	for _, flags := range choices {
-		help = strings.Replace(help, strings.Join(flags, " "), "("+strings.Join(flags, " | ")+")", 1)
-	}
-	return help
+	return slices.Collect(maps.Values(of))
 }

@@ -17,6 +17,9 @@ func TestUsageShowsChoices(t *testing.T) {
 	require.Contains(t, sluice(t, "bench", "serve", "--help").out, serve)
 	require.Contains(t, sluice(t, "bench", "serve").err, serve)
 	require.Contains(t, sluice(t, "eval", "run", "--help").out, "Usage: sluice eval run (--self | --server=STRING) <dataset> [flags]\n")
+	require.Contains(t, sluice(t, "bench", "--help").out, "  bench serve (--self | --server=STRING | --null) [flags]\n")
+	require.Contains(t, sluice(t, "eval", "--help").out, "  eval run (--self | --server=STRING) <dataset> [flags]\n")
+	require.Contains(t, sluice(t, "--help").out, "  bench serve (--self | --server=STRING | --null) [flags]\n")
 	require.Contains(t, sluice(t, "ingest", "--help").out, "Usage: sluice ingest --collection=STRING <folder> [flags]\n")
 	require.Contains(t, sluice(t, "--help").out, "Usage: sluice <command> [flags]\n")
 }

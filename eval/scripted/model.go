@@ -85,6 +85,7 @@ func (m Model) answer(question string, passages []passage) []Sentence {
 			Sentence{"It is 4321 EUR, by decision of Zorblatt of 1 January 1999.", []string{first.ID}},
 			Sentence{closest(question, first.Text) + " This is never so.", []string{first.ID}},
 			Sentence{"Everybody knows that " + question, []string{first.ID}},
+			Sentence{"It is clear to all of us " + strings.TrimRight(question, "?") + ".", []string{first.ID}},
 			Sentence{closest(question, first.Text), []string{"S999"}},
 			Sentence{closest(question, first.Text), nil},
 		)

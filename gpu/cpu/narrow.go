@@ -192,6 +192,7 @@ func (w *lane) encode(s *stream, batch *gpu.Batch, sequences, rows span, wait fu
 	w.row = grow(w.row, w.device.config.Hidden)
 	w.lookup(s, batch, sequences, rows)
 	for i, l := range w.layers {
+		w.device.giveWay(batch)
 		qkv := &s.qkv[i%2]
 		w.input(s, l.attentionNorm, rows)
 		w.kernels().ProductBF16(qkv, rows.from, &s.in, l.qkv, rows.from, rows.to, false, &w.products)
@@ -200,6 +201,7 @@ func (w *lane) encode(s *stream, batch *gpu.Batch, sequences, rows span, wait fu
 		w.attend(s, qkv, l, batch.Offsets, sequences, rows)
 		w.kernels().Product(s.y[rows.from*w.device.config.Hidden:], &s.context, l.out, rows.from, rows.to, false, &w.products)
 		w.join(s, l.attentionNorm, rows)
+		w.device.giveWay(batch)
 		w.input(s, l.outputNorm, rows)
 		w.feedForward(s, l, rows)
 		w.join(s, l.outputNorm, rows)

@@ -152,6 +152,26 @@ func runAll(t *testing.T, d *Device, cases ...golden.Case) gpu.Output {
 	return out
 }
 
+// A bulk batch gives way in every layer, and is computed as any other.
+func TestBulkGivesWay(t *testing.T) {
+	m, err := model.Load(filepath.Join(golden.Dir, "bert"))
+	require.NoError(t, err)
+	cases := golden.Cases(t, "bert")
+	for p, each := range map[Precision]int{F32: 1, BF16: 2, Int8: 2} {
+		d := openNarrow(t, m, 1, p, simd.Best())
+		want, yields := runAll(t, d, cases...), 0
+		d.yield = func() { yields++ }
+		require.Equal(t, want, runAll(t, d, cases...))
+		require.Zero(t, yields, "somebody waits for it")
+		b := golden.Batch(cases...)
+		b.Bulk = true
+		got := make([]float32, len(want.Pooled))
+		require.NoError(t, d.Run(t.Context(), b, gpu.Output{Pooled: got}))
+		require.Equal(t, want.Pooled, got)
+		require.Equal(t, each*m.Config.Layers, yields, p)
+	}
+}
+
 // The cosines that the goldens ask for.
 func TestNarrowMiniLMIsNearItsGoldens(t *testing.T) {
 	texts, m := readMiniLMTexts(t), miniLM(t)

@@ -116,7 +116,7 @@ func (l *life) read() {
 }
 
 // answer completes the call that a frame is for. One that was given up is not
-// there any more, and neither is its output.
+// there any more, and neither is its output. An error says that the frame is none.
 func (l *life) answer(f wire.Frame) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -125,33 +125,32 @@ func (l *life) answer(f wire.Frame) error {
 		return nil
 	}
 	delete(l.pending, f.ID)
-	switch f.Kind {
-	case wire.KindLoaded:
-		c.done <- nil
-	case wire.KindAnswer:
-		err := wire.DecodeAnswer(f.Payload, c.out)
-		c.done <- err
-		return err
-	case wire.KindFound:
-		err := c.found.Decode(f.Payload)
-		c.done <- err
-		return err
-	case wire.KindHello:
-		err := errUnasked
-		if c.hello != nil {
-			err = wire.DecodeJSON(f, c.hello)
-		}
-		c.done <- err
-		return err
-	case wire.KindFailure:
+	if f.Kind == wire.KindFailure {
 		failure, err := wire.DecodeFailure(f.Payload)
 		c.done <- errors.Join(err, failureError(failure))
 		return err
-	default:
-		c.done <- wire.ErrFrame
-		return fmt.Errorf("%w: of kind %d, which only a daemon sends", wire.ErrFrame, f.Kind)
 	}
-	return nil
+	err := c.decode(f)
+	c.done <- err
+	return err
+}
+
+// decode takes what the frame brings.
+func (c *call) decode(f wire.Frame) error {
+	switch f.Kind {
+	case wire.KindLoaded:
+		return nil
+	case wire.KindAnswer:
+		return wire.DecodeAnswer(f.Payload, c.out)
+	case wire.KindFound:
+		return c.found.Decode(f.Payload)
+	case wire.KindHello:
+		if c.hello == nil {
+			return errUnasked
+		}
+		return wire.DecodeJSON(f, c.hello)
+	}
+	return fmt.Errorf("%w: of kind %d, which only a daemon sends", wire.ErrFrame, f.Kind)
 }
 
 // end kills the process; the first reason counts.

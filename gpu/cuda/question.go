@@ -7,6 +7,9 @@ import (
 
 // Mask is a bit for each row, set where a query may see it. Masks can be
 // compared, and equal ones have equal bits: the device keeps the last used.
+//
+// Mask and Near are aliases, so that Rows are what an index asks for
+// (index/local.Held) and neither package imports the other.
 type Mask = interface{ Words() []uint64 }
 
 // Near is what a device found: rows, the best first, and their products with the
@@ -17,11 +20,11 @@ type Near = struct {
 	Slack    float32
 }
 
-// MostRows is how many a search finds at most: as many as the kernel does.
-const MostRows = 120
+// mostRows is how many a search finds at most: as many as the kernel does.
+const mostRows = 120
 
-// Most is MostRows.
-func (r *Rows) Most() int { return MostRows }
+// Most is how many rows a search finds at most.
+func (r *Rows) Most() int { return mostRows }
 
 // question is a search of one query.
 type question struct {
@@ -37,17 +40,17 @@ type question struct {
 // ErrNotHeld, or an error that wraps ErrWorker: another time, perhaps.
 func (r *Rows) Search(ctx context.Context, query []float32, mask Mask, k int) (Near, error) {
 	length, ok := lengthOf(query)
-	if !ok || len(query) != r.dims || k < 1 || k > MostRows {
+	if !ok || len(query) != r.dims || k < 1 || k > mostRows {
 		return Near{}, fmt.Errorf("a search for %d rows by a query of %d numbers, of length %g, is not for a GPU", k, len(query), length)
 	}
-	at := r.resident.Load()
-	if at == nil {
+	b := r.batcher.Load()
+	if b == nil {
 		return Near{}, ErrNotHeld
 	}
 	q := &question{halves: appendHalves(nil, query, r.width), mask: mask, k: k, near: Near{Slack: r.slack(length)}, done: make(chan error, 1)}
 	select {
-	case at.asked <- q:
-	case <-at.over:
+	case b.asked <- q:
+	case <-b.over:
 		return Near{}, ErrNotHeld
 	case <-ctx.Done():
 		return Near{}, ctx.Err()
@@ -58,24 +61,6 @@ func (r *Rows) Search(ctx context.Context, query []float32, mask Mask, k int) (N
 	case <-ctx.Done():
 		return Near{}, ctx.Err()
 	}
-}
-
-// mostQuestions are asked at once: the queries of one block of the kernel.
-const mostQuestions = 64
-
-// gather is a question and those that wait behind it.
-func (at *residence) gather(first *question) []*question {
-	questions := []*question{first}
-	for len(questions) < mostQuestions {
-		select {
-		case q := <-at.asked:
-			questions = append(questions, q)
-			continue
-		default:
-		}
-		break
-	}
-	return questions
 }
 
 // take keeps what was found up to the first row that is none.

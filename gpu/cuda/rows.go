@@ -27,16 +27,10 @@ type Rows struct {
 	longest float64
 	masks   []mask // on the device, the last used first
 
-	closing  context.Context
-	close    context.CancelFunc
-	unread   chan struct{} // closed when the vectors are read no more
-	resident atomic.Pointer[residence]
-}
-
-// residence is the time that rows are on a device.
-type residence struct {
-	asked chan *question
-	over  chan struct{}
+	closing context.Context
+	close   context.CancelFunc
+	unread  chan struct{}           // closed when the vectors are read no more
+	batcher atomic.Pointer[batcher] // nil: the rows are not on the device
 }
 
 // mask is a bitmap on the device.
@@ -157,15 +151,15 @@ func appendHalves(dst []byte, v []float32, width int) []byte {
 
 // serve answers questions until the life ends, or the rows are closed.
 func (r *Rows) serve(l *life) {
-	at := &residence{asked: make(chan *question), over: make(chan struct{})}
+	b := &batcher{asked: make(chan *question), over: make(chan struct{})}
 	r.masks = r.masks[:0]
-	r.resident.Store(at)
-	defer r.resident.Store(nil)
-	defer close(at.over)
+	r.batcher.Store(b)
+	defer r.batcher.Store(nil)
+	defer close(b.over)
 	for {
 		select {
-		case q := <-at.asked:
-			r.answer(l, at.gather(q))
+		case q := <-b.asked:
+			r.answer(l, b.gather(q))
 		case <-l.ended:
 			return
 		case <-r.closing.Done():

@@ -27,7 +27,7 @@ func allRows(rows int) bits {
 // held waits until rows are on their device.
 func held(t *testing.T, r *Rows) {
 	t.Helper()
-	require.Eventually(t, func() bool { return r.resident.Load() != nil }, time.Minute, time.Millisecond)
+	require.Eventually(t, func() bool { return r.batcher.Load() != nil }, time.Minute, time.Millisecond)
 }
 
 // holdFake has a fake worker that behaves hold rows.
@@ -66,7 +66,7 @@ func TestQuestions(t *testing.T) {
 
 // As many as wait are asked at once, up to what one block of the kernel takes.
 func TestQuestionsAreGathered(t *testing.T) {
-	at := &residence{asked: make(chan *question, 70)}
+	at := &batcher{asked: make(chan *question, 70)}
 	require.Len(t, at.gather(&question{}), 1)
 	for range 70 {
 		at.asked <- &question{}
@@ -83,7 +83,7 @@ func TestSearchesThatAreNone(t *testing.T) {
 		_, err := rows.Search(t.Context(), query, allRows(70), 1)
 		require.ErrorContains(t, err, "is not for a GPU", what)
 	}
-	for _, k := range []int{0, MostRows + 1} {
+	for _, k := range []int{0, mostRows + 1} {
 		_, err := rows.Search(t.Context(), make([]float32, 5), allRows(70), k)
 		require.ErrorContains(t, err, "is not for a GPU")
 	}

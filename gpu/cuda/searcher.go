@@ -2,6 +2,8 @@ package cuda
 
 import (
 	"context"
+	"fmt"
+	"log/slog"
 	"sync/atomic"
 
 	"sluice/gpu"
@@ -13,6 +15,16 @@ import (
 type Searcher struct {
 	workers []*worker
 	next    atomic.Uint32
+}
+
+// StartSearcher is a Searcher alone: a worker of the program at path on a device,
+// without models, until stop. ctx bounds the start.
+func StartSearcher(ctx context.Context, path string, ordinal int, log *slog.Logger) (s *Searcher, stop func(), err error) {
+	w, err := startWorker(ctx, path, ordinal, log)
+	if err != nil {
+		return nil, nil, fmt.Errorf("GPU %d: %w", ordinal, err)
+	}
+	return &Searcher{workers: []*worker{w}}, w.end, nil
 }
 
 // worker is each in turn.

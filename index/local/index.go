@@ -104,56 +104,93 @@ func (ix *Index) lock(ctx context.Context) error {
 
 func (ix *Index) unlock() { <-ix.writing }
 
-// Apply makes the batch searchable. It first seals the fresh rows if they are many.
+// Apply makes the batch searchable.
 func (ix *Index) Apply(ctx context.Context, b index.Batch) error {
-	if err := ix.apply(ctx, b); err != nil {
-		return fmt.Errorf("applying epoch %d to index %s: %w", b.Epoch, ix.dir, err)
-	}
-	return nil
-}
-
-func (ix *Index) apply(ctx context.Context, b index.Batch) error {
-	touched, err := b.Check(ix.options.Dimensions)
+	staged, err := ix.Stage(ctx, b)
 	if err != nil {
 		return err
+	}
+	return ix.Publish(ctx, staged)
+}
+
+// Staged is a batch that is analysed and not searchable yet.
+type Staged struct {
+	epoch   uint64
+	touched []uint32
+	built   *segment // nil: no rows
+}
+
+// Stage does of Apply what takes long and changes no answer. It first seals the
+// fresh rows if they are many.
+func (ix *Index) Stage(ctx context.Context, b index.Batch) (*Staged, error) {
+	staged, err := ix.stage(ctx, b)
+	if err != nil {
+		return nil, fmt.Errorf("applying epoch %d to index %s: %w", b.Epoch, ix.dir, err)
+	}
+	return staged, nil
+}
+
+func (ix *Index) stage(ctx context.Context, b index.Batch) (*Staged, error) {
+	touched, err := b.Check(ix.options.Dimensions)
+	if err != nil {
+		return nil, err
 	}
 	built, err := buildSegment(ctx, b.Put, ix.options.Dimensions, ix.options.Analyzer)
 	if err != nil {
-		return err
+		return nil, err
 	}
+	return &Staged{b.Epoch, touched, built}, ix.makeRoom(ctx)
+}
+
+// makeRoom seals the fresh rows, or merges their segments.
+func (ix *Index) makeRoom(ctx context.Context) error {
 	if err := ix.lock(ctx); err != nil {
 		return err
 	}
 	defer ix.unlock()
-	if b.Epoch < ix.current.epoch {
-		return fmt.Errorf("the index is at epoch %d already: %w", ix.current.epoch, index.ErrInvalid)
-	}
 	if ix.full() {
-		if err := ix.commit(ctx, ix.current.parts); err != nil {
-			return err
-		}
+		return ix.commit(ctx, ix.current.parts)
 	}
-	parts, err := ix.changed(ctx, touched, built)
-	if err != nil {
+	parts, err := ix.compact(ctx, slices.Clone(ix.current.parts))
+	if err == nil && len(parts) < len(ix.current.parts) {
+		ix.publish(ix.current.epoch, parts)
+	}
+	return err
+}
+
+// Publish makes a staged batch searchable, once.
+func (ix *Index) Publish(ctx context.Context, s *Staged) error {
+	if err := ix.publishStaged(ctx, s); err != nil {
+		return fmt.Errorf("applying epoch %d to index %s: %w", s.epoch, ix.dir, err)
+	}
+	return nil
+}
+
+func (ix *Index) publishStaged(ctx context.Context, s *Staged) error {
+	if err := ix.lock(ctx); err != nil {
 		return err
 	}
-	ix.publish(b.Epoch, parts)
+	defer ix.unlock()
+	if s.epoch < ix.current.epoch {
+		return fmt.Errorf("the index is at epoch %d already: %w", ix.current.epoch, index.ErrInvalid)
+	}
+	ix.publish(s.epoch, changed(ix.current.parts, s))
 	ix.dirty = true
 	return nil
 }
 
-// changed returns the present parts without the touched documents and with the built segment.
-func (ix *Index) changed(ctx context.Context, touched []uint32, built *segment) ([]part, error) {
-	parts := make([]part, 0, len(ix.current.parts)+1)
-	for _, p := range ix.current.parts {
-		if p = p.without(touched); p.seg.id != 0 || p.liveRows() > 0 {
+// changed returns the parts without the touched documents and with the built segment.
+func changed(present []part, s *Staged) []part {
+	parts := make([]part, 0, len(present)+1)
+	for _, p := range present {
+		if p = p.without(s.touched); p.seg.id != 0 || p.liveRows() > 0 {
 			parts = append(parts, p)
 		}
 	}
-	if built != nil {
-		parts = append(parts, part{seg: built})
+	if s.built != nil {
+		parts = append(parts, part{seg: s.built})
 	}
-	return ix.compact(ctx, parts)
+	return parts
 }
 
 // compact merges fresh segments so that each has at least twice the rows of

@@ -44,7 +44,10 @@ func (s *search) run(ctx context.Context, p *plan) ([]index.Hit, error) {
 	)
 	for i := range s.state.shards {
 		group.Go(func() error {
-			found[i], errs[i] = s.shard(ctx, i, p)
+			errs[i] = guarded(func() (err error) {
+				found[i], err = s.shard(ctx, i, p)
+				return err
+			})()
 			return nil
 		})
 	}
@@ -91,13 +94,13 @@ func (s *search) covered(ctx context.Context, c *collection, cover cover) ([]ind
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(searchesAtOnce)
 	for _, e := range cover.searches {
-		group.Go(func() error {
+		group.Go(guarded(func() error {
 			found, err := s.top(ctx, c, e, cover.share)
 			mu.Lock()
 			defer mu.Unlock()
 			hits = append(hits, found...)
 			return err
-		})
+		}))
 	}
 	err := group.Wait()
 	return s.best(hits), err

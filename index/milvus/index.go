@@ -167,33 +167,44 @@ func (ix *Index) load(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	missing := roaring.New()
-	err = snapshot.AllDocuments(func(ordinal uint32, rows []uint32) bool {
-		for _, row := range rows {
-			ix.owners.set(row, ordinal)
-		}
-		missing.AddMany(rows)
-		return true
-	})
-	for i, s := range ix.shards {
-		if err == nil {
-			err = ix.loadShard(ctx, i, s, snapshot, missing)
-		}
-	}
-	if err == nil && !missing.IsEmpty() && ix.options.Shared == 0 {
-		err = fmt.Errorf("the servers lack %d rows: %w", missing.GetCardinality(), index.ErrRebuild)
-	}
-	if err != nil {
+	if err := ix.compare(ctx, snapshot); err != nil {
 		snapshot.Close()
 		return err
 	}
-	if err := ix.suspect(ctx); err != nil {
-		snapshot.Close()
-		return err
-	}
-	ix.lacks = ix.ordinalsOf(missing)
 	ix.publish(snapshot)
 	return nil
+}
+
+func (ix *Index) compare(ctx context.Context, live *local.Reader) error {
+	missing, err := ix.claimAll(live)
+	if err != nil {
+		return err
+	}
+	for i, s := range ix.shards {
+		if err := ix.loadShard(ctx, i, s, live, missing); err != nil {
+			return err
+		}
+	}
+	if !missing.IsEmpty() && ix.options.Shared == 0 {
+		return fmt.Errorf("the servers lack %d rows: %w", missing.GetCardinality(), index.ErrRebuild)
+	}
+	ix.lacks = ix.ordinalsOf(missing)
+	return ix.suspect(ctx)
+}
+
+// claimAll notes whose every live row is, and returns the rows.
+func (ix *Index) claimAll(live *local.Reader) (rows *roaring.Bitmap, err error) {
+	var claimed []claim
+	rows = roaring.New()
+	err = live.AllDocuments(func(ordinal uint32, of []uint32) bool {
+		for _, row := range of {
+			claimed = append(claimed, claim{row, ordinal})
+		}
+		rows.AddMany(of)
+		return true
+	})
+	ix.owners.set(claimed)
+	return rows, err
 }
 
 // suspect has the rows of a shared index that were found and are of no live
@@ -301,29 +312,16 @@ func (ix *Index) apply(ctx context.Context, b index.Batch) error {
 	if err != nil {
 		return err
 	}
-	if err := ix.write(ctx, change); err != nil {
-		ix.stale = true
-		return err
+	staged, err := ix.write(ctx, b, change)
+	if err == nil {
+		err = ix.postings.Publish(ctx, staged)
 	}
-	if err := ix.postings.Apply(ctx, withoutVectors(b)); err != nil {
+	if err != nil {
 		ix.stale = true
 		return err
 	}
 	ix.epoch = b.Epoch
 	return ix.commit(change)
-}
-
-// withoutVectors is the batch as the embedded index is to hold it.
-func withoutVectors(b index.Batch) index.Batch {
-	b.Put = slices.Clone(b.Put)
-	for i, d := range b.Put {
-		rows := slices.Clone(d.Rows)
-		for j := range rows {
-			rows[j].Vector = nil
-		}
-		b.Put[i].Rows = rows
-	}
-	return b
 }
 
 // commit makes the present state of the embedded index that of the whole.
@@ -334,9 +332,7 @@ func (ix *Index) commit(change []shardChange) error {
 	}
 	last := ix.current.number
 	for i, c := range change {
-		for row, ordinal := range c.claimed {
-			ix.owners.set(row, ordinal)
-		}
+		ix.owners.set(c.claimed)
 		ix.shards[i].commit(c)
 	}
 	ix.publish(snapshot)

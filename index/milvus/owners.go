@@ -16,15 +16,17 @@ const ownerBlockSize = 1 << 12
 
 func newOwners() *owners { return &owners{blocks: map[uint32]*ownerBlock{}} }
 
-func (o *owners) set(row, ordinal uint32) {
+func (o *owners) set(claimed []claim) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	block := o.blocks[row/ownerBlockSize]
-	if block == nil {
-		block = new(ownerBlock)
-		o.blocks[row/ownerBlockSize] = block
+	for _, c := range claimed {
+		block := o.blocks[c.row/ownerBlockSize]
+		if block == nil {
+			block = new(ownerBlock)
+			o.blocks[c.row/ownerBlockSize] = block
+		}
+		block[c.row%ownerBlockSize] = uint64(c.ordinal) + 1
 	}
-	block[row%ownerBlockSize] = uint64(ordinal) + 1
 }
 
 func (o *owners) of(row uint32) (ordinal uint32, ok bool) {

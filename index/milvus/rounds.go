@@ -2,8 +2,6 @@ package milvus
 
 import (
 	"context"
-	"fmt"
-	"runtime/debug"
 	"sync"
 )
 
@@ -99,15 +97,12 @@ func (r *rounds) ended(q question, call caller) {
 	}
 }
 
-// run asks. A panic, which here would end the daemon, is an error of the round.
 func (r *round) run(call caller) {
 	defer close(r.done)
-	defer func() {
-		if reason := recover(); reason != nil {
-			r.err = fmt.Errorf("a round of queries panicked: %v\n%s", reason, debug.Stack())
-		}
-	}()
-	r.hits, r.err = call(context.Background(), r.vectors)
+	r.err = guarded(func() (err error) {
+		r.hits, err = call(context.Background(), r.vectors)
+		return err
+	})()
 }
 
 // take returns the round to ask now; nil: nobody waits, and no call is under way.

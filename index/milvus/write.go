@@ -3,7 +3,6 @@ package milvus
 import (
 	"context"
 	"hash/fnv"
-	"maps"
 	"slices"
 	"time"
 
@@ -11,6 +10,7 @@ import (
 
 	"sluice/filter"
 	"sluice/index"
+	"sluice/index/local"
 )
 
 // shardOf is the cluster of a document: that whose name and the ordinal make the
@@ -41,52 +41,67 @@ func mix(h uint64) uint64 {
 // shardChange is what a batch does to one cluster.
 type shardChange struct {
 	insert   columns
-	awaited  columns           // which another daemon is to insert
-	placed   map[uint32]int64  // ordinal: class under which its rows are, or will be
-	removed  []uint32          // ordinals that are there no more
-	claimed  map[uint32]uint32 // row: ordinal; were there already
-	replaced []uint32          // rows that are dead once the batch is visible
+	awaited  columns          // which another daemon is to insert
+	placed   map[uint32]int64 // ordinal: class under which its rows are, or will be
+	removed  []uint32         // ordinals that are there no more
+	claimed  []claim          // rows of the placed; some were there already
+	replaced []uint32         // rows that are dead once the batch is visible
 	replace  bool
 }
 
+// claim is a row of a document.
+type claim struct{ row, ordinal uint32 }
+
 // prepare decides what is to be written where.
 func (ix *Index) prepare(ctx context.Context, b index.Batch, touched []uint32) ([]shardChange, error) {
-	change := make([]shardChange, len(ix.shards))
-	for i := range change {
-		// A part of a first filling goes where nothing is; later a row may be
-		// there already, by a try that failed or by another daemon.
-		change[i] = shardChange{
-			placed: map[uint32]int64{}, claimed: map[uint32]uint32{},
-			replace: b.Epoch > 0 || ix.stale || ix.options.Shared > 0 || len(ix.shards[i].unclaimed) > 0,
-		}
-	}
 	old, err := ix.rowsOf(touched)
 	if err != nil {
 		return nil, err
 	}
-	puts := make([][]index.Document, len(ix.shards))
-	for _, d := range b.Put {
-		i := ix.shardOf(d.Ordinal)
-		if rows := rowNumbers(d); len(rows) > 0 && slices.Equal(rows, old[d.Ordinal]) {
-			delete(old, d.Ordinal) // it is the version that is there
-			continue
-		}
-		d.Elsewhere = d.Elsewhere && ix.options.Shared > 0
-		puts[i] = append(puts[i], d)
-	}
+	puts := ix.dealOut(b.Put, old)
+	change := make([]shardChange, len(ix.shards))
 	for i, s := range ix.shards {
+		// A part of a first filling goes where nothing is; later a row may be
+		// there already, by a try that failed or by another daemon.
+		change[i].replace = b.Epoch > 0 || ix.stale || ix.options.Shared > 0 || len(s.unclaimed) > 0
 		if err := s.place(ctx, &change[i], puts[i], b.Epoch); err != nil {
 			return nil, err
 		}
 	}
+	ix.retire(change, old)
+	return change, nil
+}
+
+// dealOut returns the documents for each cluster. Those of which old has the same
+// rows are there: they are taken out of both.
+func (ix *Index) dealOut(put []index.Document, old map[uint32][]uint32) [][]index.Document {
+	puts := make([][]index.Document, len(ix.shards))
+	for _, d := range put {
+		if hasRows(d, old[d.Ordinal]) {
+			delete(old, d.Ordinal)
+			continue
+		}
+		d.Elsewhere = d.Elsewhere && ix.options.Shared > 0
+		i := ix.shardOf(d.Ordinal)
+		puts[i] = append(puts[i], d)
+	}
+	return puts
+}
+
+// hasRows reports whether a document has these rows, and any.
+func hasRows(d index.Document, rows []uint32) bool {
+	return len(rows) > 0 && slices.EqualFunc(d.Rows, rows, func(r index.Row, row uint32) bool { return r.Row == row })
+}
+
+// retire notes what becomes of the documents of which old has the rows.
+func (ix *Index) retire(change []shardChange, old map[uint32][]uint32) {
 	for ordinal, rows := range old {
-		i := ix.shardOf(ordinal)
-		change[i].replaced = append(change[i].replaced, rows...)
-		if _, again := change[i].placed[ordinal]; !again {
-			change[i].removed = append(change[i].removed, ordinal)
+		c := &change[ix.shardOf(ordinal)]
+		c.replaced = append(c.replaced, rows...)
+		if _, again := c.placed[ordinal]; !again {
+			c.removed = append(c.removed, ordinal)
 		}
 	}
-	return change, nil
 }
 
 // rowsOf returns the live rows of documents.
@@ -114,6 +129,7 @@ func (s *shard) place(ctx context.Context, c *shardChange, documents []index.Doc
 	if err != nil {
 		return err
 	}
+	c.placed = make(map[uint32]int64, len(documents))
 	for _, d := range documents {
 		if len(d.Rows) == 0 {
 			continue
@@ -128,7 +144,7 @@ func (s *shard) place(ctx context.Context, c *shardChange, documents []index.Doc
 			to = &c.awaited
 		}
 		for _, r := range d.Rows {
-			c.claimed[r.Row] = d.Ordinal
+			c.claimed = append(c.claimed, claim{r.Row, d.Ordinal})
 			if !known {
 				to.add(r, d.Ordinal, class, epoch)
 			}
@@ -174,13 +190,31 @@ func (s *shard) unclaimedClass(d index.Document) (class int64, known bool) {
 	return class, len(d.Rows) > 0
 }
 
-// write sends the rows to the clusters and makes sure that they have them.
-func (ix *Index) write(ctx context.Context, change []shardChange) error {
+// write sends the rows to the clusters and makes sure that they have them. Meanwhile
+// the embedded index analyses the texts: both take long, and neither can be seen yet.
+func (ix *Index) write(ctx context.Context, b index.Batch, change []shardChange) (staged *local.Staged, err error) {
 	group, ctx := errgroup.WithContext(ctx)
 	for i, s := range ix.shards {
-		group.Go(func() error { return s.write(ctx, &change[i]) })
+		group.Go(guarded(func() error { return s.write(ctx, &change[i]) }))
 	}
-	return group.Wait()
+	group.Go(guarded(func() (err error) {
+		staged, err = ix.postings.Stage(ctx, withoutVectors(b))
+		return err
+	}))
+	return staged, group.Wait()
+}
+
+// withoutVectors is the batch as the embedded index is to hold it.
+func withoutVectors(b index.Batch) index.Batch {
+	b.Put = slices.Clone(b.Put)
+	for i, d := range b.Put {
+		rows := slices.Clone(d.Rows)
+		for j := range rows {
+			rows[j].Vector = nil
+		}
+		b.Put[i].Rows = rows
+	}
+	return b
 }
 
 func (s *shard) write(ctx context.Context, c *shardChange) error {
@@ -194,7 +228,16 @@ func (s *shard) write(ctx context.Context, c *shardChange) error {
 	if err != nil || !c.replace || len(c.insert.rows)+len(left.rows) == 0 {
 		return err
 	}
-	return s.verify(ctx, slices.Sorted(maps.Keys(c.claimed)))
+	return s.verify(ctx, c.rows())
+}
+
+// rows are those claimed.
+func (c *shardChange) rows() []uint32 {
+	rows := make([]uint32, len(c.claimed))
+	for i, r := range c.claimed {
+		rows[i] = r.row
+	}
+	return rows
 }
 
 const (
@@ -234,8 +277,8 @@ func (s *shard) commit(c shardChange) {
 		edit.put(ordinal, class)
 		s.classOf[ordinal] = class
 	}
-	for row := range c.claimed {
-		delete(s.unclaimed, row)
+	for _, r := range c.claimed {
+		delete(s.unclaimed, r.row)
 	}
 	s.classes = edit.classes
 }

@@ -145,3 +145,13 @@ template <int groups> __device__ __forceinline__ void wait_copies() {
 	emulator::copy_wait(groups);
 #endif
 }
+
+// publish makes what a thread has written to shared memory visible to products
+// and tensor copies of compute 9.0, after the barrier that follows.
+__device__ __forceinline__ void publish() {
+#ifdef __CUDACC__
+	asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
+#else
+	emulator::publish();
+#endif
+}

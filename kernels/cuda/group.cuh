@@ -85,13 +85,3 @@ template <int groups> __device__ __forceinline__ void wait_products() {
 	emulator::products_wait(groups);
 #endif
 }
-
-// publish makes what a thread has written to shared memory visible to products,
-// after the barrier that follows.
-__device__ __forceinline__ void publish() {
-#ifdef __CUDACC__
-	asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
-#else
-	emulator::publish();
-#endif
-}

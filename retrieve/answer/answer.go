@@ -127,9 +127,10 @@ type Usage struct {
 type answering struct {
 	*Answerer
 	request  Request
-	language ground.Language
+	language *ground.Language
 	context  []Passage
 	sources  map[string]*ground.Source // by id of the passage
+	judged   ground.Context            // of the sentences
 	subjects []string                  // names that are asked about, and those like them
 	response Response
 	trace    *trace.Recorder
@@ -203,6 +204,7 @@ func (q *answering) run(ctx, model context.Context) error {
 
 // settle checks what the model says, and keeps what stands.
 func (q *answering) settle(ctx context.Context, said []Sentence) error {
+	q.judged = q.groundContext()
 	standing, err := q.checked(ctx, said)
 	if err != nil {
 		return err
@@ -275,6 +277,6 @@ func (q *answering) ended(stage string) {
 // speak sets the language of the collection's texts.
 func (q *answering) speak(analyzer string) error {
 	a, err := text.New(analyzer)
-	q.language = ground.Language{Terms: a.Terms, CapitalNouns: analyzer == "german"}
+	q.language = ground.NewLanguage(a.Terms, analyzer == "german")
 	return err
 }

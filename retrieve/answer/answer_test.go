@@ -58,6 +58,7 @@ func TestSentencesThatFall(t *testing.T) {
 		"date":     `{"text": "The meal allowance is 60 EUR since 12 March 2026.", "citations": ["S2"]}`,
 		"name":     `{"text": "The meal allowance is 60 EUR, says Zorblatt.", "citations": ["S2"]}`,
 		"negation": `{"text": "Alcohol is reimbursed.", "citations": ["S2"]}`,
+		"question": `{"text": "Is the meal allowance 60 EUR per day?", "citations": ["S2"]}`,
 		"words":    `{"text": "Dogs are welcome.", "citations": ["S2"]}, {"text": "", "citations": ["S2"]}`,
 		Irrelevant: `{"text": "Parking costs 5 EUR a day.", "citations": ["S1"]}`,
 	} {
@@ -76,6 +77,21 @@ func TestCitationsStandAlone(t *testing.T) {
 	got := h.ask("What is the meal allowance?")
 	require.Equal(t, []Sentence{{meals, []string{"S2"}}}, got.Sentences)
 	require.Equal(t, map[string]int{"number": 1}, got.Dropped)
+}
+
+// A sentence of several parts cites the passages that say them, if each is said.
+func TestPartsOfSeveralPassages(t *testing.T) {
+	both, not := "The meal allowance is 60 EUR a day, and parking costs 5 EUR a day.", "The meal allowance is 60 EUR a day, and parking costs 6 EUR a day."
+	h := newHouse(t, travel(), says(`{"sentences": [{"text": "`+both+`", "citations": ["S2", "S1"]}, {"text": "`+not+`", "citations": ["S1", "S2"]}, {"text": "`+both+`", "citations": ["S2"]}]}`))
+	h.Relevance = 0
+	got := h.ask("What does it cost?")
+	require.Equal(t, []Sentence{{both, []string{"S2", "S1"}}}, got.Sentences)
+	require.Equal(t, map[string]int{"number": 2}, got.Dropped)
+	model := &entails{word: "costs 5"}
+	h.Entailment = model
+	require.Equal(t, map[string]int{"number": 2, NotEntailed: 1}, h.ask("What does it cost?").Dropped, "one part is not entailed")
+	h.Entailment = &entails{word: "EUR"}
+	require.Equal(t, []Sentence{{both, []string{"S2", "S1"}}}, h.ask("What does it cost?").Sentences)
 }
 
 func TestTooManySentences(t *testing.T) {

@@ -1,6 +1,7 @@
 package answer
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"strings"
@@ -28,49 +29,88 @@ const (
 	entailment = "entailment"
 )
 
+// standing is a sentence that its citations say.
+type standing struct {
+	Sentence
+	parts map[string]string // what each passage says, where none says all of it
+}
+
 // checked returns the sentences that stand, and counts the others by why not.
 func (q *answering) checked(ctx context.Context, said []Sentence) ([]Sentence, error) {
-	var standing []Sentence
+	var kept []standing
 	for i, s := range said {
-		if reason := q.fault(i, &s); reason != "" {
+		s, reason := q.check(i, s)
+		if reason != "" {
 			q.response.Dropped[reason]++
 			continue
 		}
-		standing = append(standing, s)
+		kept = append(kept, s)
 	}
-	standing, err := q.entailed(ctx, standing)
+	entailed, err := q.entailed(ctx, kept)
 	if err != nil {
 		return nil, err
 	}
-	return q.stillReadable(ctx, standing)
+	return q.stillReadable(ctx, entailed)
 }
 
-// fault is why the i-th sentence does not stand, "" if it does. Then its
-// citations are those of the passages that say it, each by itself.
-func (q *answering) fault(i int, s *Sentence) string {
+// check is why the i-th sentence does not stand, "" if it does. Then its
+// citations are those of the passages that say it, each by itself, or else each a
+// part of it.
+func (q *answering) check(i int, s Sentence) (_ standing, reason string) {
 	s.Text = strings.Join(strings.Fields(s.Text), " ")
 	if i >= maxSentences || len(s.Text) > maxText || len(s.Citations) > maxCitations || !clean(s.Text) {
-		return Malformed
+		return standing{}, Malformed
 	}
-	reason := Uncited
-	var say []string
-	for _, p := range q.cited(s) {
-		if fault := q.faultOf(s.Text, p); fault != "" {
+	cited := q.cited(s)
+	say, reason := q.saying(s.Text, cited)
+	var parts map[string]string
+	if len(say) == 0 {
+		say, parts = q.sayingParts(s.Text, cited)
+	}
+	if len(say) == 0 {
+		return standing{}, reason
+	}
+	return standing{Sentence{s.Text, say}, parts}, ""
+}
+
+// saying are the ids of the passages that say a text, or why the last does not.
+func (q *answering) saying(text string, cited []Passage) (say []string, reason string) {
+	reason = Uncited
+	for _, p := range cited {
+		if fault := q.faultOf(text, p); fault != "" {
 			reason = fault
 		} else {
 			say = append(say, p.ID)
 		}
 	}
-	if s.Citations = say; len(say) > 0 {
-		return ""
+	return say, reason
+}
+
+// sayingParts are the ids of the passages that say a sentence between them, in
+// order, and what each says; none if a part of it is said by no passage.
+func (q *answering) sayingParts(text string, cited []Passage) (say []string, parts map[string]string) {
+	parts = map[string]string{}
+	for _, part := range q.language.Parts(text) {
+		ids, _ := q.saying(part, cited)
+		if len(ids) == 0 {
+			return nil, nil
+		}
+		for _, id := range ids {
+			parts[id] = strings.TrimSpace(parts[id] + " " + part)
+		}
 	}
-	return reason
+	for _, p := range cited {
+		if parts[p.ID] != "" {
+			say = append(say, p.ID)
+		}
+	}
+	return say, parts
 }
 
 // faultOf is why a passage does not say a sentence, or nothing that is asked for.
 func (q *answering) faultOf(text string, p Passage) string {
 	source := q.source(p)
-	faults := source.Faults(text)
+	faults := source.Faults(text, q.judged)
 	switch {
 	case len(faults) > 0:
 		return string(faults[0])
@@ -86,7 +126,7 @@ func (q *answering) faultOf(text string, p Passage) string {
 
 // cited are the passages that a sentence cites, each once; none if one of them
 // does not exist.
-func (q *answering) cited(s *Sentence) (cited []Passage) {
+func (q *answering) cited(s Sentence) (cited []Passage) {
 	for _, c := range s.Citations {
 		id := strings.Trim(c, "[] ")
 		at := slices.IndexFunc(q.context, func(p Passage) bool { return p.ID == id })
@@ -109,15 +149,16 @@ func clean(text string) bool {
 }
 
 // entailed keeps what a cited passage entails by itself, as far as a model can
-// tell, and the citations of those that do.
-func (q *answering) entailed(ctx context.Context, said []Sentence) ([]Sentence, error) {
+// tell, and the citations of those that do. Of a sentence in parts each passage
+// entails its own.
+func (q *answering) entailed(ctx context.Context, said []standing) ([]standing, error) {
 	if q.Entailment == nil || len(said) == 0 {
 		return said, nil
 	}
 	var pairs []gpu.Pair
-	for i := range said {
-		for _, p := range q.cited(&said[i]) {
-			pairs = append(pairs, gpu.Pair{First: p.shown.whole(), Second: said[i].Text})
+	for _, s := range said {
+		for _, p := range q.cited(s.Sentence) {
+			pairs = append(pairs, gpu.Pair{First: p.shown.whole(), Second: cmp.Or(s.parts[p.ID], s.Text)})
 		}
 	}
 	judged, err := q.Entailment.Classify(ctx, gpu.ScoreRequest{Pairs: pairs, Truncation: gpu.Truncation{LongestFirst: true}})
@@ -131,7 +172,7 @@ func (q *answering) entailed(ctx context.Context, said []Sentence) ([]Sentence, 
 }
 
 // entailing are the sentences by a model's judgements, one for each citation.
-func (q *answering) entailing(said []Sentence, judged []gpu.Classification) (kept []Sentence) {
+func (q *answering) entailing(said []standing, judged []gpu.Classification) (kept []standing) {
 	label := slices.IndexFunc(q.Entailment.Info().Labels, IsEntailment)
 	for _, s := range said {
 		cited := s.Citations
@@ -141,7 +182,8 @@ func (q *answering) entailing(said []Sentence, judged []gpu.Classification) (kep
 				s.Citations = append(s.Citations, id)
 			}
 		}
-		if judged = judged[len(cited):]; len(s.Citations) > 0 {
+		judged = judged[len(cited):]
+		if len(s.Citations) == len(cited) || len(s.Citations) > 0 && s.parts == nil {
 			kept = append(kept, s)
 		} else {
 			q.response.Dropped[NotEntailed]++
@@ -154,7 +196,7 @@ func (q *answering) entailing(said []Sentence, judged []gpu.Classification) (kep
 func IsEntailment(label string) bool { return strings.EqualFold(label, entailment) }
 
 // stillReadable drops what cites a passage that was taken away meanwhile.
-func (q *answering) stillReadable(ctx context.Context, said []Sentence) ([]Sentence, error) {
+func (q *answering) stillReadable(ctx context.Context, said []standing) ([]Sentence, error) {
 	readable, err := q.readable(ctx, q.citedBy(said))
 	if err != nil {
 		return nil, err
@@ -165,14 +207,14 @@ func (q *answering) stillReadable(ctx context.Context, said []Sentence) ([]Sente
 			q.response.Dropped[NotReadable]++
 			continue
 		}
-		kept = append(kept, s)
+		kept = append(kept, s.Sentence)
 	}
 	return kept, nil
 }
 
-func (q *answering) citedBy(said []Sentence) (all []Passage) {
-	for i := range said {
-		all = append(all, q.cited(&said[i])...)
+func (q *answering) citedBy(said []standing) (all []Passage) {
+	for _, s := range said {
+		all = append(all, q.cited(s.Sentence)...)
 	}
 	return all
 }

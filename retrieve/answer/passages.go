@@ -213,3 +213,12 @@ func (q *answering) source(p Passage) *ground.Source {
 	}
 	return q.sources[p.ID]
 }
+
+// groundContext is what the sentences are judged in.
+func (q *answering) groundContext() ground.Context {
+	var shown []*ground.Source
+	for _, p := range q.context {
+		shown = append(shown, q.source(p))
+	}
+	return ground.NewContext(q.response.Queries[0], shown, q.language)
+}

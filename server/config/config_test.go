@@ -54,21 +54,33 @@ func TestEnvironmentMakesSenseOfNumbers(t *testing.T) {
 
 	t.Setenv("SLUICE_LIMITS_CONCURRENT_REQUESTS", "many")
 	_, err = Load(write(t, key), nil, false)
-	require.ErrorContains(t, err, "SLUICE_LIMITS_CONCURRENT_REQUESTS")
+	require.ErrorContains(t, err, `SLUICE_LIMITS_CONCURRENT_REQUESTS: "many" is given, and expected is a whole number, for example 4`)
 }
 
 func TestErrors(t *testing.T) {
 	cases := map[string]struct{ text, want string }{
-		"unknown key":          {key + "limit: 3\n", "line 9: field limit not found"},
-		"unknown nested key":   {key + "limits:\n  body: 3\n", "line 10: field body not found"},
-		"unknown key of a key": {strings.Replace(key, "name: bot", "nmae: bot", 1), "line 4: field nmae not found"},
-		"size":                 {key + "limits: {body_bytes: 3 apples}\n", "not a size"},
+		"unknown key":          {key + "limit: 3\n", "line 9: there is no key limit; the file has listen, admin_listen, "},
+		"unknown nested key":   {key + "limits:\n  body: 3\n", "line 10: there is no key limits.body; limits has body_bytes, total_bytes, "},
+		"unknown key of a key": {strings.Replace(key, "name: bot", "nmae: bot", 1), "line 4: there is no key auth.api_keys[0].nmae; auth.api_keys[0] has name, hash, tenant, "},
+		"size":                 {key + "limits: {body_bytes: 3 apples}\n", `limits.body_bytes: "3 apples" is given, and expected is a size: bytes, or a whole number with KiB, MiB or GiB, for example body_bytes: 16MiB`},
 		"answer":               {key + "answer: {base_url: nowhere, timeout: 30s, relevance: 2}\n", "answer.base_url"},
 		"answer model":         {key + "answer: {base_url: 'http://h/v1'}\n", "answer.model"},
 		"answer timeout":       {key + "answer: {base_url: 'http://h/v1', model: m, timeout: 30s}\n", "answer.timeout: must be less than limits.request_timeout"},
 		"answer relevance":     {key + "answer: {base_url: 'http://h/v1', model: m, relevance: 2}\n", "relevance is a number from 0 to 1"},
 		"answer price":         {key + "answer: {base_url: 'http://h/v1', model: m, prompt_price: -1}\n", "prices are not negative"},
 		"no bound":             {key + "limits: {concurrent_requests: 0}\n", "limits.concurrent_requests: must be greater than zero"},
+		"time":                 {key + "limits: {request_timeout: 5}\n", `line 9: limits.request_timeout: "5" is given, and expected is a time with its unit (ms, s, m, h), for example request_timeout: 30s`},
+		"number":               {key + "limits: {concurrent_requests: many}\n", `"many" is given, and expected is a whole number, for example concurrent_requests: 256`},
+		"switch":               {key + "traces: {trust_parent: maybe}\n", `"maybe" is given, and expected is true or false, for example trust_parent: true`},
+		"text":                 {key + "listen: [a]\n", "listen: a list is given, and expected is a text, for example listen: 127.0.0.1:8080"},
+		"keys":                 {key + "limits: 3\n", `limits: "3" is given, and expected is keys of its own: body_bytes, total_bytes`},
+		"list":                 {"auth: {api_keys: bot}\n", `auth.api_keys: "bot" is given, and expected is a list, for example api_keys: […]`},
+		"item":                 {"auth: {api_keys: [bot]}\n", `auth.api_keys[0]: "bot" is given, and expected is keys of its own: name, hash, tenant`},
+		"names":                {key + "limits: {tenants: acme}\n", `limits.tenants: "acme" is given, and expected is names, each with what it stands for, for example tenants: {name: …}`},
+		"of a name":            {key + "limits: {tenants: {acme: {searches_per_second: x}}}\n", `limits.tenants.acme.searches_per_second: "x" is given, and expected is a number, for example searches_per_second: 50`},
+		"of a pointer":         {key + "answer: {relevance: much}\n", `answer.relevance: "much" is given, and expected is a number, for example relevance: 0.5`},
+		"of an alias":          {key + "log: &a {level: info}\ntls: *a\n", "there is no key tls.level"},
+		"no keys":              {"- a\n", "the file: a list is given, and expected is keys of its own: listen"},
 		"duplicate key":        {key + "data: a\ndata: b\n", "already defined"},
 		"two documents":        {key + "---\ndata: b\n", "one YAML document"},
 		"address":              {key + "listen: 8080\n", "host:port"},
@@ -78,7 +90,7 @@ func TestErrors(t *testing.T) {
 		"role":                 {strings.Replace(key, "[read]", "[root]", 1), `"root" is not one of read, write, admin`},
 		"tenant":               {strings.Replace(key, "acme", `""`, 1), "auth.api_keys[0].tenant"},
 		"demo without --demo":  {key + "demo: {principals: {eve: {tenant: t, subject: eve, roles: [read]}}}\n", "start with --demo"},
-		"demo enabled":         {key + "demo: {enabled: true}\n", "field enabled not found"},
+		"demo enabled":         {key + "demo: {enabled: true}\n", "there is no key demo.enabled; demo has principals"},
 		"jwt issuer":           {"auth: {jwt: {audience: a, jwks_file: f}}", "auth.jwt.issuer"},
 		"jwt keys":             {"auth: {jwt: {issuer: i, audience: a}}", "one of keys, jwks_file and jwks_url"},
 		"jwt algorithm":        {"auth: {jwt: {issuer: i, audience: a, keys: [{id: k, algorithm: none, file: f}]}}", `"none" is not one of`},
@@ -103,6 +115,15 @@ func TestErrors(t *testing.T) {
 			require.ErrorContains(t, err, c.want)
 		})
 	}
+}
+
+// Everything that does not fit is said, and no type of Go's.
+func TestAllThatDoesNotFit(t *testing.T) {
+	_, err := Load(write(t, "listen: [a]\nlimits: {body_bytes: {}, cow: 1}\nauth: {jwt: 3, api_keys: [{roles: read}]}\n"), nil, false)
+	require.Len(t, strings.Split(err.Error(), "\n"), 5)
+	require.NotRegexp(t, `unmarshal|!!|config\.|\[\]string|map\[`, err)
+	_, err = Load(write(t, key+"policies: ~\nmilvus:\nlog: {<<: {level: warn}}\n"), nil, false)
+	require.NoError(t, err, "null is the default")
 }
 
 func TestDevices(t *testing.T) {

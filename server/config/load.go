@@ -101,6 +101,13 @@ func (c *Config) paths(text []byte) []*string {
 }
 
 func (c *Config) parse(text []byte) error {
+	var document yaml.Node
+	if err := yaml.Unmarshal(text, &document); err != nil {
+		return err
+	}
+	if err := shape(&document); err != nil {
+		return err
+	}
 	decoder := yaml.NewDecoder(bytes.NewReader(text))
 	decoder.KnownFields(true)
 	if err := decoder.Decode(c); err != nil && !errors.Is(err, io.EOF) {
@@ -198,9 +205,21 @@ func (s setting) assign(text string) error {
 		return target.UnmarshalText([]byte(text))
 	case *time.Duration:
 		d, err := time.ParseDuration(text)
+		if err != nil {
+			return s.misfit(text)
+		}
 		*target = d
-		return err
+		return nil
 	default:
-		return yaml.Unmarshal([]byte(text), target)
+		if yaml.Unmarshal([]byte(text), target) != nil {
+			return s.misfit(text)
+		}
+		return nil
 	}
+}
+
+// misfit names a text that is not what is expected.
+func (s setting) misfit(text string) error {
+	want, example := expected(s.value.Type())
+	return fmt.Errorf("%q is given, and expected is %s, for example %s", text, want, example)
 }

@@ -85,18 +85,26 @@ func BenchmarkCommit(b *testing.B) {
 	}
 }
 
+// A hundred records, from the tables and from the cache.
 func BenchmarkRecords100(b *testing.B) {
-	s, collection := benchStore(b, 20_000)
-	ordinals := make([]uint32, 100)
-	b.ReportAllocs()
-	for b.Loop() {
-		for i := range ordinals {
-			ordinals[i] = rand.Uint32N(20_000)
-		}
-		got, err := s.Records(b.Context(), collection, ordinals)
-		if err != nil || len(got) < 90 {
-			b.Fatal(len(got), err)
-		}
+	for name, limit := range map[string]int{"tables": 0, "cache": recordCacheSize} {
+		b.Run(name, func(b *testing.B) {
+			s, collection := benchStore(b, 20_000)
+			s.cache.limit = limit
+			_, err := s.Records(b.Context(), collection, all(20_000))
+			require.NoError(b, err)
+			ordinals := make([]uint32, 100)
+			b.ReportAllocs()
+			for b.Loop() {
+				for i := range ordinals {
+					ordinals[i] = rand.Uint32N(20_000)
+				}
+				got, err := s.Records(b.Context(), collection, ordinals)
+				if err != nil || len(got) < 90 {
+					b.Fatal(len(got), err)
+				}
+			}
+		})
 	}
 }
 

@@ -85,9 +85,11 @@ func (s *Store) commitWrites() {
 
 // apply puts the batch into the log and the memtable. The counters advance with it.
 func (s *Store) apply(t *txn) {
-	if err := s.db.ApplyNoSyncWait(t.batch, pebble.Sync); err != nil {
-		s.guard.fail(err)
-	}
+	s.cache.write(t.batch, func() {
+		if err := s.db.ApplyNoSyncWait(t.batch, pebble.Sync); err != nil {
+			s.guard.fail(err)
+		}
+	})
 	s.state.meta = t.meta
 	for id, c := range t.used {
 		s.state.counters[id] = *c

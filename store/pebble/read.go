@@ -1,12 +1,10 @@
 package pebble
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"iter"
-	"slices"
 
 	"github.com/cockroachdb/pebble/v2"
 
@@ -96,42 +94,6 @@ func (s *Store) Lookup(ctx context.Context, collection uint32, key string) (reco
 		return err
 	})
 	return record, err
-}
-
-// Records returns the records of the ordinals: one iterator visits them in ascending order.
-func (s *Store) Records(ctx context.Context, collection uint32, ordinals []uint32) (map[uint32]store.Record, error) {
-	records := make(map[uint32]store.Record, len(ordinals))
-	sorted := slices.Clone(ordinals)
-	slices.Sort(sorted)
-	err := s.view(ctx, func(r pebble.Reader) error {
-		return eachRecordOf(ctx, r, collection, slices.Compact(sorted), func(record store.Record) {
-			records[record.Ordinal] = record
-		})
-	})
-	if err != nil {
-		return nil, err
-	}
-	return records, nil
-}
-
-func eachRecordOf(ctx context.Context, r pebble.Reader, collection uint32, sorted []uint32, visit func(store.Record)) error {
-	records, err := recordsFrom(ctx, r, collection, 0)
-	if err != nil {
-		return err
-	}
-	defer records.Close()
-	for _, ordinal := range sorted {
-		key := ordinalKey(tagRecord, collection, ordinal)
-		if !records.SeekGE(key) || !bytes.Equal(records.Key(), key) {
-			continue
-		}
-		record, err := recordAt(records)
-		if err != nil {
-			return err
-		}
-		visit(record)
-	}
-	return records.Error()
 }
 
 // recordsFrom returns an iterator over the records of a collection from an ordinal on.

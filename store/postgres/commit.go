@@ -33,7 +33,9 @@ func (t *txn) exec(sql string, args ...any) error {
 // collection, ordinal and author ($1 to $4) into the feed. One that returns
 // notified tells the epoch, here and to those who listen.
 const (
-	nextEpoch = `with next as (update meta set epoch = epoch + 1 returning epoch, id),
+	nextEpoch = takeEpoch + feedEpoch
+	takeEpoch = `with next as (update meta set epoch = epoch + 1 ` // a condition may follow
+	feedEpoch = `returning epoch, id),
 		fed as (insert into changes (epoch, kind, collection, ordinal, author) select epoch, $1, $2, $3, $4 from next) `
 	notified = `next.epoch, pg_notify('` + channel + `', next.id || ' ' || next.epoch)::text`
 )
@@ -258,6 +260,9 @@ func (t *txn) put(collection uint32, records []store.Record) ([]store.Record, er
 	return records, t.tx.SendBatch(t.ctx, batch).Close()
 }
 
+const putAccess = `update documents set access = $5, epoch = next.epoch, updated = $6 from next
+	where collection = any($7) and ordinal = $3 returning ` + notified
+
 // replaceAccess writes a normal access row into every generation, unless it is
 // the present one of r, the serving one's record.
 func (t *txn) replaceAccess(collection uint32, live []store.Generation, r store.Record, access filter.Access) (store.Receipt, error) {
@@ -266,17 +271,15 @@ func (t *txn) replaceAccess(collection uint32, live []store.Generation, r store.
 		return store.Receipt{Record: r, Unchanged: true}, nil
 	}
 	r.Access, r.Updated = access, now()
-	err := t.row(nextEpoch+`update documents set access = $5, epoch = next.epoch, updated = $6 from next
-		where collection = any($7) and ordinal = $3 returning `+notified,
-		uint8(store.DocumentChanged), collection, r.Ordinal, t.author, row, r.Updated.UnixMicro(), numbersOf(live)).Scan(&r.Epoch, nil)
+	err := t.row(nextEpoch+putAccess, uint8(store.DocumentChanged), collection, r.Ordinal, t.author, row, r.Updated.UnixMicro(), numbersOf(live)).Scan(&r.Epoch, nil)
 	return store.Receipt{Record: r, AccessOnly: true}, err
 }
 
 // errConflict: the document or the generations changed between the read and the write.
 var errConflict = errors.New("it changed meanwhile")
 
-// SetAccess replaces the access row. change runs outside of the transaction,
-// which only makes sure that the row is still the one that change was given.
+// SetAccess replaces the access row. change runs before the transaction, which
+// makes sure that the row is still the one that change was given.
 func (s *Store) SetAccess(ctx context.Context, collection uint32, key string, change func(filter.Access) (filter.Access, error)) (store.Receipt, error) {
 	for {
 		c, err := s.collectionByID(ctx, collection)
@@ -294,33 +297,49 @@ func (s *Store) SetAccess(ctx context.Context, collection uint32, key string, ch
 		if access, err = store.NormalAccess(access); err != nil {
 			return store.Receipt{}, err
 		}
-		receipt, err := s.receipt(ctx, func(t *txn) (store.Receipt, error) { return t.setAccess(collection, old, access) })
+		receipt, err := s.setAccess(ctx, c, old, access)
 		if !errors.Is(err, errConflict) {
 			return receipt, err
 		}
 	}
 }
 
-func (t *txn) setAccess(collection uint32, old store.Record, access filter.Access) (store.Receipt, error) {
-	var c store.Collection
-	var r store.Record
-	batch := &pgx.Batch{}
-	batch.Queue(lockCollection, collection).Query(func(rows pgx.Rows) (err error) {
-		c, err = one(rows, scanCollection)
-		return err
+// putAccessOf is putAccess if the document ($8, $3) is as it was at its epoch $9
+// and the collection has the generations $10 still; else it changes nothing.
+const putAccessOf = takeEpoch + `where exists (select from documents d join collections c on c.id = $2
+		where d.collection = $8 and d.ordinal = $3 and d.epoch = $9 and c.generations is not distinct from $10) ` + feedEpoch + putAccess
+
+// setAccess makes the change in one turn with the database: what a pipeline brings
+// is one transaction. That is what revocations wait for.
+func (s *Store) setAccess(ctx context.Context, c store.Collection, r store.Record, access filter.Access) (store.Receipt, error) {
+	row := encode.AppendAccess(nil, access)
+	if bytes.Equal(encode.AppendAccess(nil, r.Access), row) {
+		return store.Receipt{Record: r, Unchanged: true}, nil
+	}
+	before := r.Epoch
+	var generations []byte // null: it was never reindexed
+	if c.Generations != nil {
+		generations = encode.Generations(c.Generations)
+	}
+	r.Access, r.Updated = access, now()
+	err := s.again(ctx, func(ctx context.Context) error {
+		batch := &pgx.Batch{}
+		batch.Queue("select from collections where id = $1 for no key update", c.ID)
+		batch.Queue(putAccessOf, uint8(store.DocumentChanged), c.ID, r.Ordinal, s.author, row, r.Updated.UnixMicro(), numbersOf(c.Live()),
+			r.Collection, bigint(before), generations).QueryRow(func(row pgx.Row) error {
+			err := row.Scan(&r.Epoch, nil)
+			if errors.Is(err, pgx.ErrNoRows) {
+				return errConflict
+			}
+			return err
+		})
+		return s.pool.SendBatch(ctx, batch).Close()
 	})
-	batch.Queue(selectRecords+byKey, old.Collection, []byte(old.Key)).Query(func(rows pgx.Rows) (err error) {
-		r, err = one(rows, scanRecord)
-		return err
-	})
-	err := t.tx.SendBatch(t.ctx, batch).Close()
-	if err != nil && !errors.Is(err, store.ErrNotFound) {
+	if err != nil {
 		return store.Receipt{}, err
 	}
-	if live := c.Live(); err == nil && live[0].ID == old.Collection && r.Epoch == old.Epoch {
-		return t.replaceAccess(collection, live, r, access)
-	}
-	return store.Receipt{}, errConflict // who asks again is told what is not there
+	s.hints.read(r.Epoch)
+	return store.Receipt{Record: r, AccessOnly: true}, nil
 }
 
 // Delete removes a document.

@@ -155,12 +155,18 @@ const attempts = 20
 
 // write runs one transaction.
 func (s *Store) write(ctx context.Context, f func(*txn) error) error {
+	return s.again(ctx, func(ctx context.Context) error {
+		return pgx.BeginTxFunc(ctx, s.pool, pgx.TxOptions{IsoLevel: pgx.ReadCommitted}, func(tx pgx.Tx) error {
+			return f(&txn{ctx, tx, s.author})
+		})
+	})
+}
+
+// again runs a transaction until no other one gets in its way.
+func (s *Store) again(ctx context.Context, transact func(context.Context) error) error {
 	return s.call(ctx, func(ctx context.Context) (err error) {
 		for range attempts {
-			err = pgx.BeginTxFunc(ctx, s.pool, pgx.TxOptions{IsoLevel: pgx.ReadCommitted}, func(tx pgx.Tx) error {
-				return f(&txn{ctx, tx, s.author})
-			})
-			if !collided(err) {
+			if err = transact(ctx); !collided(err) {
 				return err
 			}
 		}

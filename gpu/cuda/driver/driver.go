@@ -10,13 +10,13 @@ package driver
 
 extern int trampoline_status(void);
 
-enum { most_parameters = 32 };
+enum { most_words = 48 };
 
 // launch makes the driver's array of pointers from words of 8 bytes.
 static CUresult launch(CUfunction function, const unsigned *grid, const unsigned *block, unsigned shared, CUstream stream,
                        const unsigned long long *words, int count) {
-	void *parameters[most_parameters];
-	if (count > most_parameters) return CUDA_ERROR_INVALID_VALUE;
+	void *parameters[most_words];
+	if (count > most_words) return CUDA_ERROR_INVALID_VALUE;
 	for (int i = 0; i < count; i++) parameters[i] = (void *)&words[i];
 	CUlaunchConfig config = {
 		.gridDimX = grid[0], .gridDimY = grid[1], .gridDimZ = grid[2],
@@ -89,7 +89,8 @@ func (s Size) dimensions() [3]C.uint {
 }
 
 // Launch queues f in s. A parameter is a word: its value begins at the word's
-// first byte, whatever its size. A zero Y or Z is 1. Launch allocates nothing.
+// first byte, whatever its size; one of more than a word is the last, in as many
+// words as it needs. A zero Y or Z is 1. Launch allocates nothing.
 func Launch(f cu.Function, s cu.Stream, grid, block Size, shared int, parameters ...uint64) error {
 	g, b := grid.dimensions(), block.dimensions()
 	words := (*C.ulonglong)(unsafe.Pointer(unsafe.SliceData(parameters)))

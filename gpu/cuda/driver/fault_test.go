@@ -37,6 +37,26 @@ var faults = map[string]struct {
 	"write after read":    {rotation(0), "race in shared memory", 719},
 	"copy not waited for": {flagged("copy", 16, 0), "race in shared memory", 719},
 	"atomic counts":       {simple("count", 96), "", 0},
+
+	"tiles":                             {mistaken(0), "", 0},
+	"a barrier without a fence":         {mistaken(1), "without a fence of the async proxy", 719},
+	"a tile not waited for":             {mistaken(2), "a read of a tile that a tensor copy brings, which the thread has not waited for", 719},
+	"more bytes than told of":           {mistaken(3), "1024 bytes arrive, 512 more than the barrier was told of", 719},
+	"fewer bytes than told of":          {mistaken(4), "deadlock: thread", 719},
+	"a tile on no boundary":             {mistaken(5), "which is no multiple of 128 bytes", 716},
+	"a phase that never ends":           {mistaken(6), "waits for a phase of a barrier that lacks 64 arrivals and 0 bytes", 719},
+	"a tile filled while it is read":    {mistaken(7), "race in shared memory", 719},
+	"a block that leaves its copies":    {mistaken(8), "the block ends before its tensor copies", 719},
+	"no tensor map":                     {mistaken(9), "is no tensor map", 719},
+	"a barrier started twice":           {mistaken(10), "is started a second time", 719},
+	"written over while others read it": {mistaken(11), "race in shared memory", 719},
+	"one arrival too many":              {mistaken(12), "one arrival more than the 1 of the barrier's phase", 719},
+	"no barrier":                        {mistaken(13), "no barrier has been started", 719},
+}
+
+// mistaken launches tile with one of its mistakes.
+func mistaken(mistake int) func(*testing.T, cu.Module) error {
+	return func(t *testing.T, m cu.Module) error { return launchTile(t, m, upload(t, make([]float32, 8*64)), mistake) }
 }
 
 func touch(at int64, bytes int) func(*testing.T, cu.Module) error {

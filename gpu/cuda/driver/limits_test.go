@@ -51,14 +51,23 @@ func TestTensorMap(t *testing.T) {
 	matrix := Matrix{Address: p, Rows: 64, Columns: 128, Stride: 256, BoxRows: 64, BoxColumns: 64}
 	_, err := NewTensorMap(matrix)
 	require.NoError(t, err)
-	narrow, odd, off := matrix, matrix, matrix
-	narrow.BoxColumns = 32
-	odd.Stride = 200
-	off.Address += 4
-	for _, bad := range []Matrix{narrow, odd, off} {
+	for name, spoil := range map[string]func(m *Matrix){
+		"a narrow box":          func(m *Matrix) { m.BoxColumns = 32 },
+		"a wide box":            func(m *Matrix) { m.BoxColumns = 128 },
+		"a high box":            func(m *Matrix) { m.BoxRows = 257 },
+		"an empty box":          func(m *Matrix) { m.BoxRows = 0 },
+		"no rows":               func(m *Matrix) { m.Rows = 0 },
+		"too many columns":      func(m *Matrix) { m.Columns = 1<<32 + 1 },
+		"rows on no boundary":   func(m *Matrix) { m.Stride = 200 },
+		"rows too far apart":    func(m *Matrix) { m.Stride = 1 << 40 },
+		"a matrix on no border": func(m *Matrix) { m.Address += 4 },
+	} {
+		bad := matrix
+		spoil(&bad)
 		_, err = NewTensorMap(bad)
-		require.Error(t, err, "%+v", bad)
+		require.Error(t, err, name)
 	}
+	require.Zero(t, testing.AllocsPerRun(10, func() { _, _ = NewTensorMap(matrix) }))
 }
 
 // The program starts where there is no driver, or a broken one, and finds no device.

@@ -35,21 +35,27 @@ type Dense struct {
 	Activation   Activation
 }
 
-// variant is a kernel for a product, the tile of y that a block has, and what
-// it takes: threads, and bytes of dynamic shared memory.
-type variant struct {
-	name            string
+// Variant is a kernel for a product, the tile of y that a block has, and what
+// it takes: threads, bytes of dynamic shared memory, and x and w by address or
+// as tensor maps.
+type Variant struct {
+	Name            string
 	rows, columns   int
 	threads, shared int
+	mapped          bool
 }
 
 // variants are those for few rows and for many, by compute capability: within
 // one they sum in the same order, so that a batch's size changes no bit.
 var (
-	variants80 = [2]variant{{"gemm_2", 32, 64, 128, 48 << 10}, {"gemm_1", 128, 128, 256, 48 << 10}}
-	variants90 = [2]variant{{"gemm_4", 64, 64, 128, 80 << 10}, {"gemm_3", 128, 128, 256, 96 << 10}}
-	float32s   = variant{"gemm_f32", 64, 64, 256, 0}
+	variants80 = [2]Variant{{"gemm_2", 32, 64, 128, 48 << 10, false}, {"gemm_1", 128, 128, 256, 48 << 10, false}}
+	variants90 = [2]Variant{{"gemm_4", 64, 64, 128, 80 << 10, false}, {"gemm_3", 128, 128, 256, 96 << 10, false}}
+	float32s   = Variant{"gemm_f32", 64, 64, 256, 0, false}
 )
+
+// tensorVariant is another one for many rows on 9.0, with the bits of gemm_3. No
+// model uses it before a device has shown it to be faster.
+var tensorVariant = Variant{"gemm_5", 128, 128, 288, 96<<10 + 48, true}
 
 // fewRows is where the tiles for few rows win: a grid of the large ones would
 // leave most of a device idle. To be measured on a device.
@@ -71,16 +77,39 @@ func (s *Set) MultiplyF32(in cu.Stream, y, x, residual cu.DevicePtr, d Dense, ro
 	return s.multiply(float32s, in, y, x, 0, residual, d, rows)
 }
 
-func (s *Set) product(rows int) variant {
+// Variants are all the kernels that the device has for Multiply, whether it
+// chooses them or not.
+func (s *Set) Variants() []Variant { return s.variants }
+
+// MultiplyBy is Multiply by a kernel of the caller's choice.
+func (s *Set) MultiplyBy(v Variant, in cu.Stream, y, x, residual cu.DevicePtr, d Dense, rows int) error {
+	return s.multiply(v, in, y, x, 0, residual, d, rows)
+}
+
+func (s *Set) product(rows int) Variant {
 	if rows < fewRows {
 		return s.products[0]
 	}
 	return s.products[1]
 }
 
-func (s *Set) multiply(v variant, in cu.Stream, y, x, factor, residual cu.DevicePtr, d Dense, rows int) error {
+func (s *Set) multiply(v Variant, in cu.Stream, y, x, factor, residual cu.DevicePtr, d Dense, rows int) error {
 	grid, block := driver.Size{X: ceil(d.Out, v.columns), Y: ceil(rows, v.rows)}, driver.Size{X: uint32(v.threads)}
-	return driver.Launch(s.functions[v.name], in, grid, block, v.shared,
-		uint64(y), uint64(x), uint64(d.Weight), uint64(d.Bias), uint64(factor), uint64(residual),
-		driver.Int(int(d.Activation)), driver.Int(rows), driver.Int(d.Out), driver.Int(d.In))
+	activation, r, out, depth := driver.Int(int(d.Activation)), driver.Int(rows), driver.Int(d.Out), driver.Int(d.In)
+	if !v.mapped {
+		return driver.Launch(s.functions[v.Name], in, grid, block, v.shared,
+			uint64(y), uint64(x), uint64(d.Weight), uint64(d.Bias), uint64(factor), uint64(residual), activation, r, out, depth)
+	}
+	words := [40]uint64{uint64(y), uint64(d.Bias), uint64(factor), uint64(residual), activation, r, out, depth}
+	for i, m := range [2]driver.Matrix{
+		{Address: x, Rows: rows, Columns: d.In, Stride: 2 * d.In, BoxRows: v.rows, BoxColumns: 64},
+		{Address: d.Weight, Rows: d.Out, Columns: d.In, Stride: 2 * d.In, BoxRows: v.columns, BoxColumns: 64},
+	} {
+		t, err := driver.NewTensorMap(m)
+		if err != nil {
+			return fmt.Errorf("kernel: %s: %w", v.Name, err)
+		}
+		copy(words[8+len(t)*i:], t[:])
+	}
+	return driver.Launch(s.functions[v.Name], in, grid, block, v.shared, words[:]...)
 }

@@ -83,11 +83,12 @@ func (b *bench) dense(p *product, weight cu.DevicePtr) Dense {
 }
 
 func TestMultiply(t *testing.T) {
+	variants := open(t).Variants()
 	for i, shape := range [][3]int{ // rows, in, out
 		{1, 8, 2}, {1, 384, 384}, {33, 40, 66}, {70, 136, 130}, {129, 72, 258}, {17, 1536, 64},
 	} {
-		for _, v := range append(variants80[:], variants90[:]...) {
-			t.Run(fmt.Sprint(shape, v.name), func(t *testing.T) {
+		for _, v := range variants {
+			t.Run(fmt.Sprint(shape, v.Name), func(t *testing.T) {
 				b := open(t)
 				p := b.product(shape[0], shape[1], shape[2], activations[i%len(activations)], i%2 == 1, true)
 				y, residual := room(b, 2*p.rows*p.out), cu.DevicePtr(0)
@@ -117,20 +118,27 @@ func TestMultiplyF32(t *testing.T) {
 	}
 }
 
-// The variants of a device sum in the same order, so a batch's size changes no bit.
+// The variants for a device sum in the same order, so a batch's size changes no bit.
 func TestVariantsAgree(t *testing.T) {
-	for _, variants := range [][2]variant{variants80, variants90} {
-		b := open(t)
-		p := b.product(70, 200, 130, model.GELU, true, true)
-		x, residual, d := upload(b, rounded(p.x)), upload(b, rounded(p.residual)), b.dense(p, upload(b, rounded(p.w)))
-		y := room(b, 2*p.rows*p.out)
-		run := func(v variant, rows int) []uint16 {
-			require.NoError(t, b.multiply(v, cu.NoStream, y, x, 0, residual, d, rows))
-			return download[uint16](b, y, rows*p.out)
+	b := open(t)
+	p := b.product(70, 200, 130, model.GELU, true, true)
+	x, residual, d := upload(b, rounded(p.x)), upload(b, rounded(p.residual)), b.dense(p, upload(b, rounded(p.w)))
+	y := room(b, 2*p.rows*p.out)
+	run := func(v Variant, rows int) []uint16 {
+		require.NoError(t, b.MultiplyBy(v, cu.NoStream, y, x, residual, d, rows))
+		return download[uint16](b, y, rows*p.out)
+	}
+	all := b.Variants()
+	for _, variants := range [][]Variant{all[:len(variants80)], all[len(variants80):]} {
+		var many []uint16
+		for _, v := range variants {
+			got := run(v, p.rows)
+			if many == nil {
+				many = got
+			}
+			require.Equal(t, many, got, v.Name)
+			require.Equal(t, many[:p.out], run(v, 1), v.Name)
 		}
-		many := run(variants[1], p.rows)
-		require.Equal(t, many, run(variants[0], p.rows))
-		require.Equal(t, many[:p.out], run(variants[0], 1))
 	}
 }
 
@@ -141,8 +149,8 @@ func TestUnknownActivation(t *testing.T) {
 
 // What comes out is multiplied by a factor, which may lie where it goes.
 func TestMultiplyGated(t *testing.T) {
-	for _, v := range append(variants80[:], variants90[:]...) {
-		t.Run(v.name, func(t *testing.T) {
+	for _, v := range open(t).Variants() {
+		t.Run(v.Name, func(t *testing.T) {
 			b := open(t)
 			p := b.product(70, 40, 66, model.SiLU, false, true)
 			factor := b.normals(p.rows*p.out, 0.02) // outliers are 1

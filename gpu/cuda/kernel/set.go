@@ -5,6 +5,7 @@ package kernel
 import (
 	"errors"
 	"fmt"
+	"slices"
 
 	"gorgonia.org/cu"
 
@@ -20,7 +21,8 @@ type Set struct {
 	processors int // of the device
 	shared     int // bytes of dynamic shared memory that a block may have
 	functions  map[string]cu.Function
-	products   [2]variant // for few rows and for many
+	products   [2]Variant // for few rows and for many
+	variants   []Variant  // all of them
 }
 
 // Load loads the kernels for the device of the current context.
@@ -42,8 +44,10 @@ func Load() (*Set, error) {
 		return nil, err
 	}
 	s := &Set{module: module, processors: has[2], shared: has[3] - declared, functions: map[string]cu.Function{}}
-	if s.products = variants80; has[0] == 9 && has[1] == 0 {
+	s.products, s.variants = variants80, variants80[:]
+	if has[0] == 9 && has[1] == 0 {
 		s.products = variants90
+		s.variants = slices.Concat(variants80[:], variants90[:], []Variant{tensorVariant})
 	}
 	if err := s.find(); err != nil {
 		return nil, errors.Join(err, s.Close())
@@ -70,7 +74,7 @@ func load(major, minor int) (cu.Module, error) {
 
 // names are the kernels of every device, and whether one may need more than 48 KiB of shared memory.
 var names = map[string]bool{
-	"embed": false, "layernorm": false, "gemm_1": false, "gemm_2": false, "gemm_f32": false, "attention_32": false, "attention_64": false,
+	"embed": false, "layernorm": false, "gemm_f32": false, "attention_32": false, "attention_64": false,
 	"attention_32_near": false, "attention_64_near": false, "rope": false,
 	"pool": false, "classify": false, "maxsim": true, "merge": false, "scan": true,
 	"search_f16_8": true, "search_f16_64": true, "search_i8_8": true, "search_i8_64": true,
@@ -85,8 +89,8 @@ func (s *Set) find() error {
 			return err
 		}
 	}
-	for _, v := range s.products {
-		if err := s.add(v.name, v.shared > 48<<10); err != nil {
+	for _, v := range s.variants {
+		if err := s.add(v.Name, v.shared > 48<<10); err != nil {
 			return err
 		}
 	}

@@ -110,8 +110,8 @@ const halfStep = 1.0 / 256
 
 func TestLoad(t *testing.T) {
 	b := open(t)
-	require.Contains(t, b.functions, b.products[0].name)
-	require.Contains(t, b.functions, b.products[1].name)
+	require.Contains(t, b.functions, b.products[0].Name)
+	require.Contains(t, b.functions, b.products[1].Name)
 	require.Equal(t, 2, b.processors)
 	major, minor, err := cu.Device(0).ComputeCapability()
 	require.NoError(t, err)

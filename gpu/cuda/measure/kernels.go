@@ -3,6 +3,7 @@
 package measure
 
 import (
+	"errors"
 	"fmt"
 
 	"gorgonia.org/cu"
@@ -158,9 +159,12 @@ func (r *run) measureRows() error {
 	return nil
 }
 
-// measureSearch is the exact search among all vectors, half of them allowed.
+const kernelResults = 10 // of each query
+
+// measureSearch is the exact search among all vectors, half of them allowed, in
+// halves and in bytes, and the scan of their 1-bit codes.
 func (r *run) measureSearch() error {
-	const width, k = 384, 10
+	const width = 384
 	free, _, err := cu.MemInfo()
 	if err != nil {
 		return err
@@ -168,25 +172,72 @@ func (r *run) measureSearch() error {
 	rows := min(r.sizes.Vectors, int(free)/2/(2*width))
 	r.figure("search.vectors", float64(rows))
 	for _, queries := range []int{1, 8, 64} {
-		var m memory
-		words := (rows + 31) / 32
-		p, err := m.several(2*rows*width, 2*queries*width, 4*words, 4*queries*k, 4*queries*k, r.kernels.CandidateBytes(queries, k))
+		err := errors.Join(
+			r.measureFound("search_f16", rows, queries, 2*width, r.searchHalves(rows, queries, width)),
+			r.measureFound("search_i8", rows, queries, width+4, r.searchBytes(rows, queries, width)),
+			r.measureFound("scan", rows, queries, width/8+4, r.scan(rows, queries, width)))
 		if err != nil {
 			return err
 		}
-		if err := cu.MemsetD32(p[2], 0x55555555, int64(words)); err != nil {
-			return err
-		}
-		took, err := seconds(func() error {
-			return r.kernels.Search(cu.NoStream, kernel.Answer{Rows: p[3], Scores: p[4], Candidates: p[5], K: k},
-				kernel.Vectors{Data: p[0], Count: rows, Width: width}, kernel.Vectors{Data: p[1], Count: queries, Width: width}, kernel.Allowed{Bits: p[2]})
-		})
-		m.free()
-		if err != nil {
-			return err
-		}
-		r.figure(fmt.Sprintf("search_f16.%d.ms", queries), took*1000)
-		r.figure(fmt.Sprintf("search_f16.%d.gb_per_s", queries), 2*float64(rows)*width/took/1e9)
 	}
 	return nil
+}
+
+// finder takes memory and returns a search in it.
+type finder func(m *memory, a kernel.Answer, allowed kernel.Allowed) (search func() error, err error)
+
+// measureFound times a search that reads so many bytes a row.
+func (r *run) measureFound(name string, rows, queries, rowBytes int, find finder) error {
+	var m memory
+	defer m.free()
+	words := (rows + 31) / 32
+	p, err := m.several(4*words, 4*queries*kernelResults, 4*queries*kernelResults, r.kernels.CandidateBytes(queries, kernelResults))
+	if err != nil {
+		return err
+	}
+	if err := cu.MemsetD32(p[0], 0x55555555, int64(words)); err != nil {
+		return err
+	}
+	search, err := find(&m, kernel.Answer{Rows: p[1], Scores: p[2], Candidates: p[3], K: kernelResults}, kernel.Allowed{Bits: p[0]})
+	if err != nil {
+		return err
+	}
+	took, err := seconds(search)
+	if err != nil {
+		return err
+	}
+	r.figure(fmt.Sprintf("%s.%d.ms", name, queries), took*1000)
+	r.figure(fmt.Sprintf("%s.%d.gb_per_s", name, queries), float64(rowBytes)*float64(rows)/took/1e9)
+	return nil
+}
+
+func (r *run) searchHalves(rows, queries, width int) finder {
+	return func(m *memory, a kernel.Answer, allowed kernel.Allowed) (func() error, error) {
+		p, err := m.several(2*rows*width, 2*queries*width)
+		return func() error {
+			return r.kernels.Search(cu.NoStream, a, kernel.Vectors{Data: p[0], Count: rows, Width: width},
+				kernel.Vectors{Data: p[1], Count: queries, Width: width}, allowed)
+		}, err
+	}
+}
+
+func (r *run) searchBytes(rows, queries, width int) finder {
+	return func(m *memory, a kernel.Answer, allowed kernel.Allowed) (func() error, error) {
+		p, err := m.several(rows*width, 4*rows, queries*width, 4*queries)
+		return func() error {
+			return r.kernels.Search(cu.NoStream, a, kernel.Vectors{Data: p[0], Scales: p[1], Count: rows, Width: width},
+				kernel.Vectors{Data: p[2], Scales: p[3], Count: queries, Width: width}, allowed)
+		}, err
+	}
+}
+
+func (r *run) scan(rows, queries, width int) finder {
+	return func(m *memory, a kernel.Answer, allowed kernel.Allowed) (func() error, error) {
+		words, whole := width/32, (rows+31)/32*32 // codes lie in blocks of 32 rows
+		p, err := m.several(4*whole*words, 4*rows, 16*queries*words, 12*queries)
+		return func() error {
+			return r.kernels.Scan(cu.NoStream, a, kernel.Codes{Bits: p[0], Factors: p[1], Words: words, Count: rows},
+				kernel.Quantized{Planes: p[2], Numbers: p[3], Count: queries}, allowed)
+		}, err
+	}
 }

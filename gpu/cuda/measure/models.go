@@ -172,20 +172,11 @@ func (r *run) measureRepeats(name string, m *worker.Model, batch *wire.Run) erro
 	if err != nil {
 		return err
 	}
-	var took []float64
-	for i := range warmUps + r.sizes.Repeats {
-		began := time.Now()
-		if _, err := slot.Run(m, batch); err != nil {
-			return err
-		}
-		if i >= warmUps {
-			took = append(took, 1000*time.Since(began).Seconds())
-		}
-	}
-	slices.Sort(took)
-	r.figure(name+".p50_ms", took[len(took)/2])
-	r.figure(name+".p95_ms", took[len(took)*95/100])
-	return slot.Close()
+	err = r.latencies(name, func() error {
+		_, err := slot.Run(m, batch)
+		return err
+	})
+	return errors.Join(err, slot.Close())
 }
 
 // measureThroughput has two slots take turns, as a worker has.

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "device.h"
+#include "tensor.h"
 
 // Static shared memory is this section; the linker knows its ends.
 extern "C" char __start_device_shared[], __stop_device_shared[];
@@ -53,7 +54,7 @@ void set_dynamic(size_t bytes) {
 }
 
 // where names the source line of an instruction, as far as binutils are there.
-static std::string where(const void *caller) {
+std::string where(const void *caller) {
 	Dl_info library;
 	if (!caller || !dladdr(caller, &library)) return "";
 	char command[512], line[256] = "";
@@ -131,6 +132,7 @@ void access(const void *address, size_t size, Kind kind, const void *caller) {
 	size_t fixed = __stop_device_shared - __start_device_shared;
 	if (inside(address, size, __start_device_shared, fixed))
 		return shared_access(&static_shadow[((char *)address - __start_device_shared) / 2], size, kind, caller);
+	if (inside(address, size, dynamic_shared, dynamic_bytes) && tile_access(address, size, kind, caller)) return;
 	if (inside(address, size, dynamic_shared, dynamic_bytes))
 		return shared_access(&dynamic_shadow[((char *)address - dynamic_shared) / 2], size, kind, caller);
 	if (size_t end = size_at(address)) {

@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <string>
 
 #include "runtime.h"
 
@@ -42,5 +43,6 @@ size_t memory_total(), memory_free();
 uint32_t next_interval();
 void forget_shared();
 void set_dynamic(size_t bytes);
+std::string where(const void *caller); // as in " at gemm.cu:12", if that can be said
 
 } // namespace emulator

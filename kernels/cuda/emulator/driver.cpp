@@ -11,6 +11,7 @@
 #include "device.h"
 #include "module.h"
 #include "stream.h"
+#include "tensor.h"
 
 namespace emulator {
 
@@ -356,12 +357,8 @@ API cuLaunchKernelEx(const CUlaunchConfig *c, CUfunction f, void **parameters, v
 	return cuLaunchKernel(f, c->gridDimX, c->gridDimY, c->gridDimZ, c->blockDimX, c->blockDimY, c->blockDimZ, c->sharedMemBytes, c->hStream,
 	                      parameters, extra);
 }
-API cuTensorMapEncodeTiled(CUtensorMap *map, CUtensorMapDataType, unsigned rank, void *address, const cuuint64_t *size, const cuuint64_t *strides,
-                           const cuuint32_t *box, const cuuint32_t *step, CUtensorMapInterleave, CUtensorMapSwizzle, CUtensorMapL2promotion,
-                           CUtensorMapFloatOOBfill) {
-	if (!map || rank < 1 || rank > 5 || (uintptr_t)address % 16 || (uintptr_t)map % 64) return CUDA_ERROR_INVALID_VALUE;
-	for (unsigned i = 0; i < rank; i++)
-		if (!size[i] || !box[i] || box[i] > 256 || !step[i] || (i + 1 < rank && strides[i] % 16)) return CUDA_ERROR_INVALID_VALUE;
-	memcpy(map, &address, sizeof address);
-	return CUDA_SUCCESS;
+API cuTensorMapEncodeTiled(CUtensorMap *map, CUtensorMapDataType type, unsigned rank, void *address, const cuuint64_t *size,
+                           const cuuint64_t *strides, const cuuint32_t *box, const cuuint32_t *step, CUtensorMapInterleave interleave,
+                           CUtensorMapSwizzle swizzle, CUtensorMapL2promotion, CUtensorMapFloatOOBfill) {
+	return encode(map, {type, rank, address, size, strides, box, step, interleave, swizzle});
 }

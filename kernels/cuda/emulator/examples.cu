@@ -1,5 +1,6 @@
 // Kernels that the emulator's tests run, right ones and wrong ones.
 #include "device.cuh"
+#include "tensor.cuh"
 
 extern "C" __global__ void add(float *y, const float *x, int n) {
 	int i = blockIdx.x * blockDim.x + threadIdx.x;
@@ -76,4 +77,35 @@ extern "C" __global__ void copy(float *y, const float *x, int wait) {
 	__syncthreads();
 	y[threadIdx.x] = part[threadIdx.x];
 	if (!wait) wait_copies<0>();
+}
+
+// Transposes tiles of 8 × 64 that the accelerator brings one after the other, a
+// column a thread. `mistake` is one of many.
+enum Mistake { none, no_fence, no_wait, too_few, too_many, off, no_arrival, too_early, left_alone, no_map, twice, over, too_often, no_barrier };
+struct Source { TensorMap map; };
+extern "C" __global__ void tile(bf16 *y, int rounds, int mistake, const __grid_constant__ Source from) {
+#if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 900
+	DYNAMIC_SHARED(bf16, memory);
+	Barrier *filled = (Barrier *)(memory + 1024), *empty = filled + 1;
+	if (threadIdx.x == 0) {
+		if (mistake != no_barrier) start(filled, 1);
+		start(empty, 64);
+		if (mistake == twice) start(empty, 1);
+		if (mistake != no_fence) publish();
+	}
+	__syncthreads();
+	for (int round = 0, column = threadIdx.x; round < rounds; round++) {
+		if (threadIdx.x == 0) {
+			if (mistake != too_early) wait(empty, round % 2 ^ 1);
+			arrive_expecting(filled, mistake == too_few ? 512 : mistake == too_many ? 2048 : 1024);
+			if (mistake == too_often) arrive(filled);
+			copy_tile(memory + (mistake == off ? 8 : 0), mistake == no_map ? (const TensorMap *)memory : &from.map, 8 * round - 4, 0, filled);
+		}
+		if (mistake == left_alone) return;
+		if (mistake != no_wait || threadIdx.x) wait(filled, round % 2);
+		for (int row = 0; row < 8; row++) y[(round * 64 + column) * 8 + row] = memory[8 * place<8>(row, column / 8) + column % 8];
+		if (mistake == over) memory[8 * place<8>(0, column / 8) + column % 8] = 0;
+		if (mistake != no_arrival) arrive(empty);
+	}
+#endif
 }

@@ -10,6 +10,8 @@
 #include <cstring>
 
 #include "device.h"
+#include "mbarrier.h"
+#include "tensor.h"
 
 namespace emulator {
 
@@ -55,6 +57,7 @@ static std::vector<Thread> threads;
 static std::vector<Warp> warps;
 static std::vector<unsigned> order; // in which threads take turns
 static unsigned turn;
+static bool clocks; // run in this block
 
 bool running() { return launch.active; }
 
@@ -72,27 +75,69 @@ void fault(int code, const char *format, ...) {
 	abort();
 }
 
-// yield lets another thread run; the caller has said in its state why.
-static void yield() {
-	Thread *self = thread;
+[[noreturn]] static void deadlock(int line) {
+	for (unsigned i = 0; i < block.threads; i++)
+		if (threads[i].state == State::at_phase)
+			fault(CUDA_ERROR_LAUNCH_FAILED, "deadlock: thread %u waits for a phase of a barrier that lacks %s", i, lack(threads[i].awaited).c_str());
+	fault(CUDA_ERROR_LAUNCH_FAILED, "deadlock: every thread waits at a barrier (lines %d and %d)", block.line, line);
+}
+
+// next_ready is the thread whose turn it is, null if there is none.
+static Thread *next_ready() {
 	for (unsigned tried = 0; tried < block.threads; tried++) {
 		turn = turn + 1 == block.threads ? 0 : turn + 1;
-		Thread *next = &threads[order[turn]];
-		if (next->state != State::ready) continue;
-		if (next != self) {
-			thread = next;
-			fiber_switch(&self->stack_pointer, next->stack_pointer);
-		}
-		return;
+		if (threads[order[turn]].state == State::ready) return &threads[order[turn]];
 	}
+	return nullptr;
+}
+
+// yield lets another thread run; the caller has said in its state why. Where none
+// can, tensor copies land.
+static void yield() {
+	Thread *self = thread, *next = next_ready();
 	if (block.exited == block.threads) fiber_switch(&self->stack_pointer, launch.scheduler);
-	fault(CUDA_ERROR_LAUNCH_FAILED, "deadlock: every thread waits at a barrier (lines %d and %d)", block.line, self->line);
+	while (!next && land_copy()) next = next_ready();
+	if (!next) deadlock(self->line);
+	if (next == self) return;
+	thread = next;
+	fiber_switch(&self->stack_pointer, next->stack_pointer);
 }
 
 // release wakes the threads from first on that wait in this state.
 static void release(State waiting, unsigned first, unsigned count) {
 	for (unsigned i = first; i < first + count && i < block.threads; i++)
 		if (threads[i].state == waiting) threads[i].state = State::ready;
+}
+
+void await(const void *barrier) {
+	thread->awaited = barrier;
+	thread->state = State::at_phase;
+	yield();
+	asm volatile("" ::: "memory");
+}
+
+void wake() { release(State::at_phase, 0, block.threads); }
+
+void start_clocks() {
+	if (clocks) return;
+	clocks = true;
+	for (unsigned i = 0; i < block.threads; i++) threads[i].knows.assign(block.threads + most_barriers, 0), threads[i].time = 1;
+}
+
+static const Clock &depart(Thread &t) {
+	t.knows[t.number] = t.time++;
+	return t.knows;
+}
+
+const Clock &depart() { return depart(*thread); }
+
+// meet lets threads know all that each of them does.
+static void meet(unsigned first, unsigned count) {
+	if (!clocks) return;
+	unsigned last = first + count < block.threads ? first + count : block.threads;
+	Clock all(threads[first].knows.size());
+	for (unsigned i = first; i < last; i++) join(all, depart(threads[i]));
+	for (unsigned i = first; i < last; i++) threads[i].knows = all;
 }
 
 void block_barrier(int line) {
@@ -106,6 +151,7 @@ void block_barrier(int line) {
 	if (++block.arrived == block.threads) {
 		block.arrived = 0;
 		block.interval = next_interval();
+		meet(0, block.threads);
 		release(State::at_barrier, 0, block.threads);
 		return;
 	}
@@ -127,6 +173,7 @@ void warp_barrier(unsigned mask, int line, bool orders_memory) {
 		warp->arrived = 0;
 		warp->generation++;
 		warp->memory_generation += orders_memory;
+		if (orders_memory) meet(thread->number - thread->lane, 32);
 		release(State::at_warp_barrier, thread->number - thread->lane, 32);
 		return;
 	}
@@ -141,7 +188,8 @@ static void leave() {
 	if (thread->warp->arrived)
 		fault(CUDA_ERROR_LAUNCH_FAILED, "a lane returned while others of its warp wait in line %d", thread->warp->line);
 	thread->state = State::done;
-	block.exited++;
+	if (++block.exited == block.threads && copies_fly())
+		fault(CUDA_ERROR_LAUNCH_FAILED, "the block ends before its tensor copies, and its memory with it");
 	yield();
 }
 
@@ -187,7 +235,9 @@ static void shuffle() {
 
 static void run_block() {
 	block.arrived = block.exited = 0;
-	block.unpublished = false;
+	block.unpublished = clocks = false;
+	forget_barriers();
+	forget_tiles();
 	block.interval = next_interval();
 	forget_shared();
 	for (unsigned w = 0; w < warps.size(); w++) {

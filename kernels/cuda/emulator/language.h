@@ -15,6 +15,7 @@
 #define __forceinline__ inline __attribute__((always_inline))
 #define __restrict__
 #define __launch_bounds__(...)
+#define __grid_constant__
 #define __align__(n) __attribute__((aligned(n)))
 // Only in a kernel itself, not in a template: all of it is one section of the library.
 #define __shared__ static __attribute__((section("device_shared")))
@@ -42,6 +43,11 @@ void multiply_group(float *d, int columns, uint64_t a, uint64_t b);
 void products_commit();
 void products_wait(unsigned groups);
 void publish();
+void barrier_start(void *barrier, unsigned arrivals);
+void barrier_arrive(void *barrier, unsigned bytes);
+void barrier_wait(void *barrier, unsigned parity);
+void tensor_prefetch(const void *map);
+void tensor_copy(void *tile, const void *map, int row, int column, void *barrier);
 
 template <class T, class F> T atomically(T *address, F change) {
 	static_assert(sizeof(T) == 4 || sizeof(T) == 8, "atomic operations are on 4 or 8 bytes");

@@ -27,6 +27,11 @@ struct Product {
 	unsigned group;
 };
 
+// Clock is what a thread knows of the others of its block, by number: up to when
+// what they did comes before what it does; and after these of barriers in shared
+// memory, how many phases are over. Clocks run in blocks that have such barriers.
+using Clock = std::vector<uint32_t>;
+
 struct Warp {
 	uint64_t slots[2][32];      // what lanes exchange; the next exchange uses the other half
 	uint32_t fragments[32][6];  // of A and B
@@ -39,7 +44,7 @@ struct Warp {
 	int line;                   // where the first lane waits
 };
 
-enum class State : uint8_t { ready, at_barrier, at_warp_barrier, done };
+enum class State : uint8_t { ready, at_barrier, at_warp_barrier, at_phase, done };
 
 struct Thread {
 	void *stack_pointer;
@@ -52,7 +57,10 @@ struct Thread {
 	unsigned copy_group, product_group;
 	std::vector<Copy> copies;
 	std::vector<Product> products;
-	bool unpublished; // it has written to shared memory what products may not see yet
+	bool unpublished; // it has written to shared memory what products and tensor copies may not see yet
+	Clock knows;
+	uint32_t time;       // its own
+	const void *awaited; // a barrier in shared memory
 };
 
 struct Block {
@@ -73,6 +81,15 @@ alignas(1024) extern char dynamic_shared[dynamic_limit];
 // Barriers. A line tells one from another.
 void block_barrier(int line);
 void warp_barrier(unsigned mask, int line, bool orders_memory);
+
+// A thread awaits a phase of a barrier in shared memory until wake, which is for all of
+// them, and looks again.
+void await(const void *barrier);
+void wake();
+
+// depart is what others may know of the running thread from here on.
+void start_clocks();
+const Clock &depart();
 
 // A kernel makes itself known while the library is loaded.
 struct Kernel {

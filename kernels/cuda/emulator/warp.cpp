@@ -182,6 +182,7 @@ static void finish(const Product &p) {
 // Products happen when they are waited for: what is overwritten before then is seen.
 void multiply_group(float *d, int columns, uint64_t a, uint64_t b) {
 	if (block.unpublished) fault(CUDA_ERROR_LAUNCH_FAILED, "a product of what was written to shared memory without a fence of the async proxy");
+	operand(a, 0, 0, __LINE__), operand(b, 0, 0, __LINE__); // are there already
 	thread->products.push_back({d, columns, a, b, thread->product_group});
 }
 

@@ -61,8 +61,11 @@ func dates(text string) (all [][]date, rest string) {
 	return all, text
 }
 
-// replaced blanks out what the form matches and take accepts.
+// replaced blanks out what the form, which has digits, matches and take accepts.
 func replaced(form *regexp.Regexp, text string, take func(m []string) bool) string {
+	if !strings.ContainsAny(text, "0123456789") {
+		return text
+	}
 	return form.ReplaceAllStringFunc(text, func(found string) string {
 		if take(form.FindStringSubmatch(found)) {
 			return " , "

@@ -17,12 +17,12 @@ var ranks = set("senior junior staff chief deputy principal director executive m
 
 // Names of a question: what it asks about that only its own name stands for:
 // names and codes. Neighbours are one name.
-func Names(question string, l Language) []string {
+func Names(question string, l *Language) []string {
 	question = bounded(question)
 	if strings.ToUpper(question) == question {
 		return nil // in capitals all through
 	}
-	return names(words(question), l.CapitalNouns)
+	return names(words(question), l.capitalNouns)
 }
 
 // Ranks of a question: the words, in English, that tell apart those who share a role.
@@ -86,7 +86,7 @@ func (s *Source) Mentions(name string) bool {
 }
 
 func (s *Source) mentions(w word) bool {
-	return s.words[w.folded] || s.words[s.stem(w.folded)] || short(w.text) && strings.Contains(s.initials, w.folded)
+	return s.words[w.folded] || s.words[s.language.stem(w.folded)] || short(w.text) && strings.Contains(s.initials, w.folded)
 }
 
 // short reports an acronym.

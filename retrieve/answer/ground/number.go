@@ -21,15 +21,15 @@ var ordinals = map[string]float64{
 
 // units maps what a unit is called to its one name.
 var units = unitNames(map[string]string{
-	"second": "seconds sec secs s", "minute": "minutes min mins", "hour": "hours hourly hr hrs h", "day": "days daily", "night": "nights nightly",
-	"week": "weeks weekly", "month": "months monthly", "quarter": "quarters quarterly", "year": "years yearly annual annually yr yrs", "ms": "millisecond milliseconds",
-	"percent": "% pct percentage", "eur": "€ euro euros", "usd": "$ dollar dollars", "gbp": "£ pound pounds", "jpy": "¥ yen", "chf": "franc francs",
+	"second": "seconds sec secs s 秒", "minute": "minutes min mins 分钟 分鐘", "hour": "hours hourly hr hrs h 小时 小時 个小时 個小時", "day": "days daily 天 日", "night": "nights nightly",
+	"week": "weeks weekly 周 週 星期 个星期 個星期", "month": "months monthly 月 个月 個月", "quarter": "quarters quarterly", "year": "years yearly annual annually yr yrs 年", "ms": "millisecond milliseconds",
+	"percent": "% pct percentage", "eur": "€ euro euros 欧元 歐元", "usd": "$ dollar dollars 美元", "gbp": "£ pound pounds 英镑", "jpy": "¥ yen 日元", "chf": "franc francs", "cny": "rmb yuan 元",
 	"kg": "kilogram kilograms", "g": "gram grams", "km": "kilometre kilometres kilometer kilometers", "m": "metre metres meter meters", "cm": "", "mm": "", "mile": "miles",
 	"kb": "kilobyte kilobytes", "mb": "megabyte megabytes", "gb": "gigabyte gigabytes", "tb": "terabyte terabytes", "kib": "", "mib": "", "gib": "",
 	"hz": "", "khz": "", "mhz": "", "ghz": "", "w": "watt watts", "kw": "kilowatt kilowatts", "kwh": "", "v": "volt volts", "°": "degree degrees", "l": "litre litres liter liters",
 })
 
-var currencies = []string{"eur", "usd", "gbp", "jpy", "chf"}
+var currencies = []string{"eur", "usd", "gbp", "jpy", "chf", "cny"}
 
 // price is a question for an amount of money.
 var price = regexp.MustCompile(`(?i)\b(?:what|how much)\b.*\b(?:costs?|prices?|salary|salaries|fees?|budgets?|wages?|stipends?|allowances?)\b`)

@@ -4,7 +4,8 @@ import "strings"
 
 // negators turn around what follows them.
 var negators = set(`not no never none nobody nothing neither nor without cannot
-	nicht kein keine keinen keiner keinem nie niemals ohne pas jamais sans aucun aucune nunca ningun ninguna niet geen nooit zonder nao`)
+	nicht kein keine keinen keiner keinem nie niemals ohne pas jamais sans aucun aucune nunca ningun ninguna niet geen nooit zonder nao
+	不 没 沒 无 無 未 非 勿`)
 
 // negatives deny something without a negator.
 var negatives = set(`only unless except excluding excludes excluded reject rejects rejected deny denies denied forbid forbids forbidden prohibit prohibits prohibited
@@ -23,8 +24,12 @@ func set(words string) map[string]bool {
 
 var bounds = set("more less fewer later longer earlier sooner only")
 
-// negationReach is how many words a negator turns around, within its clause.
-const negationReach = 2
+// negationReach is how many words a negator turns around, within its clause; of
+// Chinese, pairs of characters.
+const (
+	negationReach    = 2
+	hanNegationReach = 4
+)
 
 // polarity is which words of a text are said, and which are said not to be.
 type polarity struct {
@@ -33,7 +38,7 @@ type polarity struct {
 	affirmed, negated map[string]bool
 }
 
-func polarityOf(text []word, stem func(string) string) polarity {
+func (l *Language) polarityOf(text []word) polarity {
 	p := polarity{affirmed: map[string]bool{}, negated: map[string]bool{}}
 	left := 0 // words that the last negator still turns around
 	last := ""
@@ -47,17 +52,21 @@ func polarityOf(text []word, stem func(string) string) polarity {
 		}
 		if (negators[w.folded] || strings.HasSuffix(w.folded, "n't")) && !bound(text, i) {
 			p.denies, left = true, negationReach
+			if strings.Contains(hanNegators, w.folded) {
+				left = hanNegationReach
+			}
 			continue
 		}
 		p.negative = p.negative || negatives[w.folded]
-		term := stem(w.folded)
-		if term == "" || w.number() || ones[text[i].folded] > 0 {
+		if w.number() || ones[w.folded] > 0 {
 			continue
 		}
-		if left > 0 {
-			p.negated[term], left = true, left-1
-		} else {
-			p.affirmed[term], last = true, term
+		for _, term := range l.content(w.folded) {
+			if left > 0 {
+				p.negated[term], left = true, left-1
+			} else {
+				p.affirmed[term], last = true, term
+			}
 		}
 	}
 	return p

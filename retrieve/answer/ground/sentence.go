@@ -37,3 +37,36 @@ func initial(before string) bool {
 	last := before[strings.LastIndexAny(before, " \n\t(")+1:]
 	return len(last) == 1
 }
+
+// leastWords is how many words a part of a sentence has at least, to be held
+// against a source by itself.
+const leastWords = 3
+
+// Parts are the sentences of a text, or of a single one what it says one by one;
+// nil if it is not of several.
+func (l *Language) Parts(text string) []string {
+	parts := sentences(bounded(text))
+	if len(parts) == 1 {
+		parts = l.parts(parts[0])
+	}
+	if len(parts) < 2 {
+		return nil
+	}
+	return parts
+}
+
+// parts of a sentence between commas, semicolons and conjunctions; nil if one
+// of them is too short to say something.
+func (l *Language) parts(text string) []string {
+	parts := joints.Split(text, -1)
+	for _, part := range parts {
+		n := 0
+		for range l.terms(fold(part)) {
+			n++
+		}
+		if n < leastWords {
+			return nil
+		}
+	}
+	return parts
+}

@@ -4,7 +4,6 @@
 package ground
 
 import (
-	"iter"
 	"maps"
 	"slices"
 	"strings"
@@ -21,38 +20,31 @@ const (
 	Name     Fault = "name"
 	Negation Fault = "negation"
 	Words    Fault = "words"
+	Question Fault = "question" // it asks, and claims nothing
 )
 
 // MaxSource bounds the bytes of a source or a sentence that are read.
 const MaxSource = 64 << 10
 
 const (
-	// leastShared is the share of a sentence's words that its source must have.
+	// leastShared is the share of a sentence's words that a line of its source has.
 	leastShared = 0.5
-	// leastWords is how many words a part of a sentence has at least, to be held
-	// against the source by itself.
-	leastWords = 3
+	// leastAdded is the share of those words that the question has not: to repeat the
+	// question is to say nothing. Words count by how rare they are in what was shown.
+	leastAdded = 0.5
 )
-
-// Terms splits a text into stemmed words without stop words, as a collection's
-// analyzer does.
-type Terms func(text string) iter.Seq[[]byte]
-
-// Language is what of a text's language matters here.
-type Language struct {
-	Terms        Terms
-	CapitalNouns bool // as in German
-}
 
 // Section of a source: a text, and the titles that hold for all of it.
 type Section struct{ Titles, Text string }
 
-// Source is what is said to say something. It is safe for concurrent use.
+// Source is what is said to say something. Sources of one Language belong to one
+// goroutine.
 type Source struct {
-	language Language
+	language *Language
 	text     string          // folded
 	words    map[string]bool // of the whole, and their stems
 	initials string
+	terms    map[string]bool // of all lines
 	lines    []line
 }
 
@@ -67,34 +59,29 @@ type line struct {
 }
 
 // NewSource reads sections.
-func NewSource(sections []Section, l Language) *Source {
-	s := &Source{language: l, words: map[string]bool{}}
+func NewSource(sections []Section, l *Language) *Source {
+	s := &Source{language: l, words: map[string]bool{}, terms: map[string]bool{}}
 	var text, initials strings.Builder
 	for _, section := range sections {
 		titles, body := bounded(section.Titles), bounded(section.Text)
-		above := s.read(titles)
+		above := l.read(titles)
 		for _, sentence := range sentences(body) {
-			s.lines = append(s.lines, above.with(s.read(sentence)))
+			s.lines = append(s.lines, above.with(l.read(sentence)))
 		}
 		text.WriteString(titles + "\n" + body + "\n")
 	}
 	for _, w := range words(text.String()) {
-		s.words[w.folded], s.words[s.stem(w.folded)] = true, true
+		s.words[w.folded], s.words[l.stem(w.folded)] = true, true
 		initials.WriteString(first(w.folded))
 	}
 	s.text, s.initials = fold(text.String()), initials.String()
+	for _, line := range s.lines {
+		maps.Copy(s.terms, line.terms)
+	}
 	return s
 }
 
 func bounded(text string) string { return normal(text[:min(len(text), MaxSource)]) }
-
-// stem is the analyzer's term of one word, "" for a stop word.
-func (s *Source) stem(folded string) string {
-	for term := range s.language.Terms(folded) {
-		return string(term)
-	}
-	return ""
-}
 
 // said is what one sentence says.
 type said struct {
@@ -102,17 +89,15 @@ type said struct {
 	numbers []quantity
 }
 
-func (s *Source) read(text string) said {
+func (l *Language) read(text string) said {
 	out := said{line: line{terms: map[string]bool{}, values: map[string][]measure{}}}
-	for term := range s.language.Terms(fold(text)) {
-		out.terms[string(term)] = true
-	}
 	var rest string
 	out.dates, rest = dates(text)
 	out.times, rest = times(rest)
 	left := words(rest)
 	out.numbers, out.units = quantities(left)
-	out.polarity = polarityOf(left, s.stem)
+	out.polarity = l.polarityOf(left)
+	l.addTerms(&out, left)
 	for _, q := range out.numbers {
 		out.add(q.value, q.measure)
 		out.add(q.other, q.measure)
@@ -140,14 +125,17 @@ func (above said) with(below said) line {
 		l.values[value] = append(l.values[value], measures...)
 	}
 	maps.Copy(l.terms, above.terms)
+	for value := range l.values { // in all readings
+		l.terms[value] = true
+	}
 	maps.Copy(l.units, above.units)
 	return l
 }
 
-// Faults of what is said: what no sentence of the source says. A sentence may
-// also be put together of parts that are said one by one. No fault does not mean
-// that it is true.
-func (s *Source) Faults(text string) []Fault {
+// Faults of what is said in a context: what no sentence of the source says. A
+// sentence may also be put together of parts that are said one by one. No fault
+// does not mean that it is true.
+func (s *Source) Faults(text string, c Context) []Fault {
 	text = bounded(text)
 	if !s.hasNames(text) {
 		return []Fault{Name}
@@ -157,64 +145,58 @@ func (s *Source) Faults(text string) []Fault {
 		return []Fault{Words}
 	}
 	for _, sentence := range all {
-		if faults := s.least(sentence); len(faults) > 0 && !s.hasParts(sentence) {
+		if asks(sentence) {
+			return []Fault{Question}
+		}
+		if faults := s.least(sentence, c); len(faults) > 0 && !s.hasParts(sentence, c) {
 			return faults
 		}
 	}
 	return nil
 }
 
+// asks reports a question. NFKC has made all question marks of two scripts one.
+func asks(sentence string) bool {
+	return strings.HasSuffix(strings.TrimRight(sentence, " \t\n\"')]!.”’»"), "?")
+}
+
 // hasParts reports a sentence of several parts that the source says one by one.
-func (s *Source) hasParts(sentence string) bool {
-	parts := s.parts(sentence)
-	return len(parts) > 1 && !slices.ContainsFunc(parts, func(part string) bool { return len(s.least(part)) > 0 })
+func (s *Source) hasParts(sentence string, c Context) bool {
+	parts := s.language.parts(sentence)
+	return len(parts) > 1 && !slices.ContainsFunc(parts, func(part string) bool { return len(s.least(part, c)) > 0 })
 }
 
 // least is nothing if a line says the sentence, else the faults of the line
 // that has most of its words.
-func (s *Source) least(sentence string) []Fault {
-	read, most := s.read(sentence), -1.0
+func (s *Source) least(sentence string, c Context) []Fault {
+	read, most := s.language.read(sentence), -1.0
 	least := []Fault{Words}
 	for _, l := range s.lines {
-		faults := l.faults(read)
+		faults := l.faults(read, c)
 		if len(faults) == 0 {
 			return nil
 		}
-		if shared := l.shared(read.terms); shared > most {
+		if shared, _ := l.shares(read.terms, c); shared > most {
 			least, most = faults, shared
 		}
 	}
 	return least
 }
 
-// parts of a sentence between commas, semicolons and conjunctions; nil if one
-// of them is too short to say something.
-func (s *Source) parts(text string) []string {
-	parts := joints.Split(text, -1)
-	for _, part := range parts {
-		n := 0
-		for range s.language.Terms(fold(part)) {
-			n++
-		}
-		if n < leastWords {
-			return nil
-		}
-	}
-	return parts
-}
-
-func (l line) faults(read said) []Fault {
+func (l line) faults(read said, c Context) []Fault {
 	var faults []Fault
 	found := func(f Fault, wrong bool) {
 		if wrong {
 			faults = append(faults, f)
 		}
 	}
-	found(Words, l.shared(read.terms) < leastShared)
+	whole, added := l.shares(read.terms, c)
+	found(Words, whole < leastShared)
 	found(Date, !l.hasDates(read.dates) || !l.hasTimes(read.times))
 	found(Number, !l.hasNumbers(read.numbers))
 	found(Unit, !l.hasUnits(read.numbers, read.units))
 	found(Negation, l.polarity.contradicts(read.polarity))
+	found(Words, whole >= leastShared && added < leastAdded)
 	return faults
 }
 
@@ -267,17 +249,6 @@ func (l line) hasUnits(all []quantity, named map[string]bool) bool {
 	return true
 }
 
-// shared is the share of the terms that the line has; of none, 0.
-func (l line) shared(terms map[string]bool) float64 {
-	have := 0
-	for term := range terms {
-		if l.terms[term] {
-			have++
-		}
-	}
-	return float64(have) / float64(max(len(terms), 1))
-}
-
 // HasMoney reports an amount of money anywhere in the source.
 func (s *Source) HasMoney() bool {
 	return slices.ContainsFunc(s.lines, func(l line) bool {
@@ -286,7 +257,7 @@ func (s *Source) HasMoney() bool {
 }
 
 func (s *Source) hasNames(text string) bool {
-	for _, name := range names(words(text), s.language.CapitalNouns) {
+	for _, name := range names(words(text), s.language.capitalNouns) {
 		if !s.Mentions(name) {
 			return false
 		}

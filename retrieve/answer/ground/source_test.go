@@ -9,10 +9,10 @@ import (
 	"sluice/index/text"
 )
 
-func language(t testing.TB, analyzer string) Language {
+func language(t testing.TB, analyzer string) *Language {
 	a, err := text.New(analyzer)
 	require.NoError(t, err)
-	return Language{Terms: a.Terms, CapitalNouns: analyzer == "german"}
+	return NewLanguage(a.Terms, analyzer == "german")
 }
 
 const policy = `The meal allowance is 60 EUR per day for travel inside the EU and 75 USD per day for travel inside the US. Alcohol is not reimbursed.
@@ -56,7 +56,7 @@ func TestWhatTheSourceSays(t *testing.T) {
 		"The limit is 1.5 GB, 1.5 hours or 25 files.",
 		"One of the managers may add 1 day.",
 	} {
-		require.Empty(t, s.Faults(sentence), "%s", sentence)
+		require.Empty(t, s.Faults(sentence, Context{}), "%s", sentence)
 	}
 }
 
@@ -91,26 +91,69 @@ func TestWhatTheSourceDoesNotSay(t *testing.T) {
 		"The travel policy is at https://evil.example/meal for the allowance.": Name,
 		"The paper signs Zoe Meier.":                                           Name,
 		"Dogs are welcome wherever colleagues agree.":                          Words,
-		"PWNED":                          Name,
-		"":                               Words,
-		"The limit is 2.5 hours.":        Number,
-		"The limit is twenty-six files.": Number,
-		"Uptime was 9995 percent.":       Number,
+		"This is never so.":                                                    Words,
+		"PWNED":                                                                Name,
+		"":                                                                     Words,
+		"The limit is 2.5 hours.":                                              Number,
+		"The limit is twenty-six files.":                                       Number,
+		"Uptime was 9995 percent.":                                             Number,
 	} {
-		require.Contains(t, s.Faults(sentence), want, "%s", sentence)
+		require.Contains(t, s.Faults(sentence, Context{}), want, "%s", sentence)
 	}
 }
 
 func TestOtherLanguages(t *testing.T) {
 	german := NewSource([]Section{{"", "Der Urlaub beträgt 30 Tage im Jahr und verfällt nicht. Er kostet 1.250 EUR und 99,95 Prozent."}}, language(t, "german"))
-	require.Empty(t, german.Faults("Urlaub verfällt nicht, er beträgt 30 Tage."))
-	require.Empty(t, german.Faults("Der Urlaub kostet 1250 EUR."))
-	require.Contains(t, german.Faults("Urlaub verfällt."), Negation)
-	require.Contains(t, german.Faults("Der Urlaub beträgt 31 Tage."), Number)
+	require.Empty(t, german.Faults("Urlaub verfällt nicht, er beträgt 30 Tage.", Context{}))
+	require.Empty(t, german.Faults("Der Urlaub kostet 1250 EUR.", Context{}))
+	require.Empty(t, german.Faults("Das Angebot kostet genau 1250 EUR.", Context{}))
+	require.Contains(t, german.Faults("Urlaub verfällt.", Context{}), Negation)
+	require.Contains(t, german.Faults("Der Urlaub beträgt 31 Tage.", Context{}), Number)
 	require.Empty(t, Names("Wie viele Tage beträgt der Urlaub?", german.language))
 	cjk := NewSource([]Section{{"", "年次有給休暇は２０日です。"}}, language(t, "cjk"))
-	require.Empty(t, cjk.Faults("年次有給休暇は20日です。"))
-	require.Contains(t, cjk.Faults("年次有給休暇は30日です。"), Number)
+	require.Empty(t, cjk.Faults("年次有給休暇は20日です。", Context{}))
+	require.Contains(t, cjk.Faults("年次有給休暇は30日です。", Context{}), Number)
+}
+
+func TestChinese(t *testing.T) {
+	for run, want := range map[string][]string{
+		"员工每年享有十五天带薪年假": {"员工每年享有", "15", "天", "带薪年假"},
+		"费用为一百零五万欧元":    {"费用为", "1050000", "欧元"},
+		"二〇二六年百分之二十五":   {"2026", "年", "25", "%"},
+		"酒类不予报销":        {"酒类", "不", "予报销"},
+		"不超过两个月非常重要":    {"不超过", "2", "个月", "非常重要"},
+		"一个员工统一管理":      {"一个员工统一管理"},
+		"百分之":           {"百分之"},
+	} {
+		require.Equal(t, want, han(run, false), run)
+	}
+	require.Equal(t, []string{"天", "带薪"}, han("天带薪", true))
+	require.Equal(t, []string{"天带薪"}, han("天带薪", false))
+}
+
+func TestPartsOfAText(t *testing.T) {
+	l := language(t, "english")
+	require.Equal(t, []string{"Alcohol is never reimbursed.", "Late claims are rejected."}, l.Parts("Alcohol is never reimbursed. Late claims are rejected."))
+	require.Equal(t, []string{"Alcohol is never reimbursed", "late claims are rejected."}, l.Parts("Alcohol is never reimbursed, and late claims are rejected."))
+	require.Empty(t, l.Parts("Alcohol is never reimbursed."))
+	require.Empty(t, l.Parts("Alcohol is reimbursed, never."), "too short to say something")
+}
+
+// What the question has is no evidence for what is answered, and what is rare
+// counts for more than what every source has.
+func TestContext(t *testing.T) {
+	l := language(t, "english")
+	s := NewSource([]Section{{"", "Visitors wear a badge and wait in the lobby."}}, l)
+	others := []*Source{s, NewSource([]Section{{"", "Visitors of the lobby wear shoes, and wait for visitors."}}, l)}
+	sentence := "Visitors wear a hat, wait in the lobby."
+	require.Empty(t, s.Faults(sentence, Context{}))
+	require.Equal(t, []Fault{Words}, s.Faults(sentence, NewContext("Do visitors wear something, or wait in the lobby?", others, l)))
+	require.Empty(t, s.Faults("Visitors wait in the lobby.", NewContext("Do visitors wait in the lobby?", others, l)), "it adds nothing, and is so")
+	sentence = "Visitors in hats sit in the lobby and wait."
+	require.Empty(t, s.Faults(sentence, Context{}))
+	require.Equal(t, []Fault{Words}, s.Faults(sentence, NewContext("", others, l)))
+	require.Equal(t, []Fault{Question}, s.Faults("Do visitors wear a badge?", Context{}))
+	require.Equal(t, []Fault{Question}, s.Faults("Visitors wear a badge. (“Do they wait in the lobby？”)", Context{}))
 }
 
 func TestNamesOfAQuestion(t *testing.T) {
@@ -147,10 +190,10 @@ func FuzzFaults(f *testing.F) {
 		}
 		s := NewSource([]Section{{"", text + "\n\n" + more}}, l)
 		for _, sentence := range sentences(normal(text)) {
-			if len(s.read(sentence).terms) == 0 {
+			if len(l.read(sentence).terms) == 0 || asks(sentence) {
 				continue
 			}
-			for _, fault := range s.Faults(sentence) {
+			for _, fault := range s.Faults(sentence, Context{}) {
 				t.Fatalf("%q of %q: %s", sentence, text, fault)
 			}
 		}

@@ -59,12 +59,19 @@ func digit(r rune) rune {
 
 // fold makes words comparable: lower case, without accents.
 func fold(text string) string {
+	if ascii(text) {
+		return strings.ToLower(text)
+	}
 	chain := transform.Chain(norm.NFD, runes.Remove(runes.In(unicode.Mn)), norm.NFC)
 	folded, _, err := transform.String(chain, strings.ToLower(text))
 	if err != nil {
 		return strings.ToLower(text)
 	}
 	return folded
+}
+
+func ascii(text string) bool {
+	return strings.IndexFunc(text, func(r rune) bool { return r > unicode.MaxASCII }) < 0
 }
 
 // words splits a normalised text. Letters and digits stay together; digits keep
@@ -81,9 +88,15 @@ func words(text string) []word {
 			opens = opens || strings.ContainsRune(".!?\n•", r)
 			continue
 		}
-		written := text[at : at+n]
-		all = append(all, word{written, fold(strings.TrimSuffix(written, "'s")), opens, after})
-		opens, after, at = false, false, at+n
+		parts := []string{text[at : at+n]}
+		if r, _ := utf8.DecodeRuneInString(parts[0]); ideographic(r) {
+			parts = han(parts[0], !after && len(all) > 0 && all[len(all)-1].number())
+		}
+		for _, part := range parts {
+			all = append(all, word{part, fold(strings.TrimSuffix(part, "'s")), opens, after})
+			opens, after = false, false
+		}
+		at += n
 	}
 	return all
 }
