@@ -25,8 +25,8 @@ func (q *request) auditSearch(collection string, r retrieve.Response) error {
 		Collection: collection, Status: fasthttp.StatusOK, Epoch: r.Epoch, Plan: r.PlanHash,
 		Counts: &audit.Counts{Visible: r.Visible, OutOfScope: r.OutOfScope, Results: len(r.Results)},
 	}
-	if q.assumed != nil {
-		record.AsPrincipal = audit.Digest(*q.assumed)
+	if q.impersonated != nil {
+		record.AsPrincipal = audit.Digest(*q.impersonated)
 	}
 	return q.s.audit.Search(q.ctx, record)
 }

@@ -14,9 +14,9 @@ const impersonateHeader = "X-Sluice-Impersonate"
 // formerHeader is its former name: who sends that would be answered as themselves.
 const formerHeader = "X-Sluice-As"
 
-// assume has an administrator impersonate a principal of the tenant, on routes that
+// impersonate has an administrator impersonate a principal of the tenant, on routes that
 // only read, and only where it is recorded.
-func (q *request) assume() error {
+func (q *request) impersonate() error {
 	given := q.http.Request.Header.PeekAll(impersonateHeader)
 	switch {
 	case len(q.http.Request.Header.PeekAll(formerHeader)) > 0:
@@ -40,15 +40,15 @@ func (q *request) assume() error {
 	if err != nil {
 		return badRequest("%s: %v", impersonateHeader, err)
 	}
-	q.assumed = &p
+	q.impersonated = &p
 	return nil
 }
 
-// impersonate answers as another principal, between two records of it.
-func (q *request) impersonate() error {
+// serveImpersonated answers as another principal, between two records of it.
+func (q *request) serveImpersonated() error {
 	record := audit.Record{
 		Action: audit.Impersonate, Collection: q.vars["collection"], Document: q.vars["key"],
-		As: q.assumed.Subject, AsPrincipal: audit.Digest(*q.assumed),
+		As: q.impersonated.Subject, AsPrincipal: audit.Digest(*q.impersonated),
 	}
 	return q.audited(q.ctx, record, func() (uint64, error) { return q.s.backend.Epoch(), q.route.serve(q.s, q) })
 }

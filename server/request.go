@@ -31,23 +31,23 @@ import (
 // fasthttp does not tell when a client hangs up: work for a client that is
 // gone goes on until it is done or its deadline passes, except where watch looks.
 type request struct {
-	s       *Server
-	http    *fasthttp.RequestCtx
-	ctx     context.Context // ends at the request's deadline
-	cancel  context.CancelFunc
-	started time.Time
-	id      string
-	route   *route
-	vars    variables
-	brought identity.Credentials
-	who     identity.Identity
-	tenant  *tenant
-	trace   *traces.Request // nil: not sampled
-	stages  trace.Recorder
-	assumed *filter.Principal // whom the caller impersonates; nil: nobody
-	slot    bool              // holds one of the admitted requests' slots
-	taken   int               // bytes of the budget
-	streams bool              // finish is called by the stream, not when the handler returns
+	s            *Server
+	http         *fasthttp.RequestCtx
+	ctx          context.Context // ends at the request's deadline
+	cancel       context.CancelFunc
+	started      time.Time
+	id           string
+	route        *route
+	vars         variables
+	brought      identity.Credentials
+	who          identity.Identity
+	tenant       *tenant
+	trace        *traces.Request // nil: not sampled
+	stages       trace.Recorder
+	impersonated *filter.Principal // whom the caller impersonates; nil: nobody
+	slot         bool              // holds one of the admitted requests' slots
+	taken        int               // bytes of the budget
+	streams      bool              // finish is called by the stream, not when the handler returns
 }
 
 // handle is the fasthttp handler.
@@ -97,8 +97,8 @@ func (q *request) run() (err error) {
 }
 
 func (q *request) serve() error {
-	if q.assumed != nil {
-		return q.impersonate()
+	if q.impersonated != nil {
+		return q.serveImpersonated()
 	}
 	return q.route.serve(q.s, q)
 }
@@ -191,7 +191,7 @@ func (q *request) authorize() (err error) {
 	if q.who, err = q.prove(q.s.identities.Load()); err != nil {
 		return err
 	}
-	return q.assume()
+	return q.impersonate()
 }
 
 // prove returns whose the credentials are, if their role is enough for the route.
@@ -220,8 +220,8 @@ func (q *request) credentials() (identity.Credentials, error) {
 
 // principal is whose right to read counts.
 func (q *request) principal() filter.Principal {
-	if q.assumed != nil {
-		return *q.assumed
+	if q.impersonated != nil {
+		return *q.impersonated
 	}
 	return q.who.Principal
 }

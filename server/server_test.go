@@ -288,6 +288,20 @@ func TestSearch(t *testing.T) {
 	require.Equal(t, 10, asked.K)
 }
 
+// Who proves an identity and gets an answer is told how long it took.
+func TestServerTiming(t *testing.T) {
+	d := start(t)
+	d.collection(text("a", "x"))
+	timing := func(method, path string, header ...string) string { return d.send(method, path, "", header...).header.Get("Server-Timing") }
+	for _, path := range []string{"/v1/identity", "/v1/collections", "/v1/collections/c/documents"} {
+		require.Regexp(t, `total;dur=[0-9.]+$`, timing("GET", path, "Authorization", bearer("alice")), path)
+	}
+	require.Empty(t, timing("GET", "/healthz"), "a probe")
+	require.Empty(t, timing("GET", "/openapi.json"), "anybody's")
+	require.Empty(t, timing("GET", "/v1/identity"), "a failure")
+	require.Empty(t, timing("GET", "/v1/collections/none", "Authorization", bearer("alice")), "a failure")
+}
+
 func TestRequestID(t *testing.T) {
 	d := start(t)
 	require.Equal(t, "abc-1.2", d.send("GET", "/healthz", "", "X-Request-Id", "abc-1.2").header.Get("X-Request-Id"))

@@ -149,7 +149,7 @@ func TestRowsWithoutRoom(t *testing.T) {
 	t.Setenv("CUDA_EMULATOR_MEMORY", "3500")
 	w := startEmulated(t, 0)
 	large := (&Searcher{workers: []*worker{w}}).Hold(make([]float32, 1<<17), 16)
-	<-large.closing.Done()
+	<-large.Ended()
 	require.NoError(t, w.life.reason())
 	vectors := unitRows(rand.New(rand.NewPCG(8, 8)), 100, 16)
 	small := (&Searcher{workers: []*worker{w}}).Hold(vectors, 16)

@@ -60,6 +60,10 @@ func (r *Rows) Close() {
 	<-r.unread
 }
 
+// Ended is closed when the rows will not be on a device any more: after Close, or
+// where there is no room.
+func (r *Rows) Ended() <-chan struct{} { return r.closing.Done() }
+
 func (r *Rows) count() int { return len(r.vectors) / r.dims }
 
 // keep has the rows on the device until Close, or there is no room for them.

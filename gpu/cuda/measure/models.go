@@ -160,10 +160,12 @@ func (r *run) measureLatency(s Shape, m *worker.Model) error {
 	return r.measureRepeats(s.Name+".query", m, s.texts(rand.New(rand.NewPCG(3, 0)), 16))
 }
 
+const pairTokens = 180
+
 func (r *run) measureRerank(s Shape, m *worker.Model) error {
-	pairs := s.texts(rand.New(rand.NewPCG(4, 0)), slices.Repeat([]int{180}, 30)...)
+	pairs := s.texts(rand.New(rand.NewPCG(4, 0)), slices.Repeat([]int{pairTokens}, r.sizes.Pairs)...)
 	pairs.Want = wire.WantLogits
-	return r.measureRepeats(s.Name+".rerank30x180", m, pairs)
+	return r.measureRepeats(fmt.Sprintf("%s.rerank%dx%d", s.Name, r.sizes.Pairs, pairTokens), m, pairs)
 }
 
 // measureRepeats is the time of one batch after the other, from and to the host.

@@ -20,6 +20,7 @@ import (
 type Sizes struct {
 	Tokens   int // of a batch
 	Vectors  int // that a search is over, if there is memory for them
+	Pairs    int // that are reranked
 	Passages int // of late interaction
 	Shapes   []Shape
 	Time     time.Duration // of each throughput
@@ -27,7 +28,7 @@ type Sizes struct {
 }
 
 // Full is for a GPU. Published figures are of such shapes.
-var Full = Sizes{Tokens: 16 << 10, Vectors: 10_000_000, Passages: 512, Shapes: []Shape{MiniLM, BERTBase}, Time: 3 * time.Second, Repeats: 200}
+var Full = Sizes{Tokens: 16 << 10, Vectors: 10_000_000, Pairs: 30, Passages: 512, Shapes: []Shape{MiniLM, BERTBase}, Time: 3 * time.Second, Repeats: 200}
 
 // run collects figures, as it writes them out.
 type run struct {

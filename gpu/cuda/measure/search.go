@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math/bits"
 	"math/rand/v2"
 	"runtime"
 	"slices"
@@ -41,6 +42,15 @@ type corpus struct {
 type bitmap struct{ words *[]uint64 }
 
 func (b bitmap) Words() []uint64 { return *b.words }
+
+func (b bitmap) admits(row int) bool { return (*b.words)[row/64]>>(row%64)&1 == 1 }
+
+func (b bitmap) admitted() (n int) {
+	for _, word := range *b.words {
+		n += bits.OnesCount64(word)
+	}
+	return n
+}
 
 func newCorpus(rows int) *corpus {
 	c := &corpus{rows: make([]float32, rows*searchDims)}
@@ -123,6 +133,8 @@ func (c *corpus) await() error {
 		}
 		select {
 		case <-tick.C:
+		case <-c.held.Ended():
+			return err
 		case <-ctx.Done():
 			return err
 		}
@@ -160,24 +172,26 @@ func (c *corpus) check(i int) error {
 	for n, row := range near.Rows {
 		products[row] = near.Products[n]
 	}
-	admitted := 0
+	if want := min(searched, c.masks[i].admitted()); want == 0 || len(products) != want {
+		return fmt.Errorf("query %d: a worker finds rows %v, not %d", i, near.Rows, want)
+	}
+	least := near.Products[len(near.Products)-1]
 	for row := range len(c.rows) / searchDims {
-		if c.masks[i].Words()[row/64]>>(row%64)&1 == 0 {
+		if !c.masks[i].admits(row) {
 			continue
 		}
-		admitted++
 		product := ref.Dot(c.queries[i], c.rows[row*searchDims:][:searchDims])
 		found, there := products[uint32(row)]
 		delete(products, uint32(row))
 		switch {
 		case there && max(product-found, found-product) > near.Slack:
 			return fmt.Errorf("query %d: row %d has the product %v, and a worker says %v", i, row, product, found)
-		case !there && product > near.Products[len(near.Products)-1]+near.Slack:
+		case !there && product > least+near.Slack:
 			return fmt.Errorf("query %d: a worker does not find row %d", i, row)
 		}
 	}
-	if len(products) > 0 || len(near.Rows) != min(searched, admitted) {
-		return fmt.Errorf("query %d: a worker finds %d rows, %d of them foreign, of %d", i, len(near.Rows), len(products), admitted)
+	if len(products) > 0 {
+		return fmt.Errorf("query %d: a worker finds rows that it may not see: %v", i, near.Rows)
 	}
 	return nil
 }
