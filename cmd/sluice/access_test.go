@@ -91,6 +91,8 @@ func TestAccessCommands(t *testing.T) {
 	r = d.run("root", "access", "preview", loose, "-c", "docs", "--principals", people)
 	require.Zero(t, r.code, "%s", r)
 	require.Equal(t, "2 principals compared, 1 change: 1 document gained, 0 lost\n  bob: gains 1, loses 0\n    + b\n", r.out)
+	empty := t.TempDir()
+	require.Contains(t, d.run("root", "access", "preview", empty, "-c", "docs").err, empty+" has no policies (*.cedar): under it nobody reads anything")
 
 	metrics, err := d.as("root").Metrics(t.Context())
 	require.NoError(t, err)

@@ -23,7 +23,7 @@ type admin struct {
 // hint adds to an error what its usual cause is.
 func (a admin) hint(err error) error {
 	if errors.Is(err, syscall.ECONNREFUSED) {
-		return fmt.Errorf("%w (is that the admin listener of a daemon? --admin names another; a demo has none)", err)
+		return fmt.Errorf("%w (is that the admin listener of a daemon? --admin names another; a demo has none: stop it first)", err)
 	}
 	return err
 }

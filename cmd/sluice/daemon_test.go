@@ -111,11 +111,17 @@ func (s *served) stop() {
 }
 
 // as returns the client of a person. It does not send again what was refused.
-func (s *served) as(name string) *client.Client {
+func (s *served) as(name string) *client.Client { return s.client(name, 0) }
+
+// patient is a person's client that comes again when it is told to: for what a busy
+// machine may refuse for a moment.
+func (s *served) patient(name string) *client.Client { return s.client(name, 20) }
+
+func (s *served) client(name string, retries int) *client.Client {
 	s.t.Helper()
 	key, known := s.home.keys[name]
 	require.True(s.t, known, "%s has no key", name)
-	c, err := client.New(s.url, client.WithAPIKey(key), client.WithRetries(0))
+	c, err := client.New(s.url, client.WithAPIKey(key), client.WithRetries(retries))
 	require.NoError(s.t, err)
 	s.t.Cleanup(c.CloseIdle)
 	return c

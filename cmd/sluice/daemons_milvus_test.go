@@ -1,6 +1,7 @@
 package main
 
 import (
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -16,6 +17,7 @@ import (
 // that starts with an empty directory, or after it was away, finds what the others
 // find, and what a reindex leaves behind goes once and for all.
 func daemonsOnMilvus(t *testing.T, address string) {
+	before := onMilvus(t, address)
 	f := newDeafFleet(t, settings{"milvus": []string{address}})
 	f.search = client.SearchRequest{Query: tides.Query, K: tides.K, Strategy: "hybrid"}
 	f.fill()
@@ -25,22 +27,24 @@ func daemonsOnMilvus(t *testing.T, address string) {
 	cluster, err := milvus.Connect(t.Context(), address)
 	require.NoError(t, err)
 	defer cluster.Close() //nolint:errcheck // it was only asked
-	collections := func() []string { return onMilvus(t, address) }
+	collections := func() []string {
+		return slices.DeleteFunc(onMilvus(t, address), func(name string) bool { return slices.Contains(before, name) })
+	}
 	require.Len(t, collections(), 1, "all daemons have the same")
 
 	dense := client.SearchRequest{Query: tides.Query, K: 100, Strategy: "dense"}
 	same := func() {
 		t.Helper()
-		want, err := f.daemons[1].as("ann").Search(t.Context(), "docs", dense)
+		want, err := f.daemons[1].patient("ann").Search(t.Context(), "docs", dense)
 		require.NoError(t, err)
 		require.NotEmpty(t, want.Results)
 		for _, i := range []int{0, 2} {
-			got, err := f.daemons[i].as("ann").Search(t.Context(), "docs", dense)
+			got, err := f.daemons[i].patient("ann").Search(t.Context(), "docs", dense)
 			require.NoError(t, err)
 			require.Equal(t, keysOf(want), keysOf(got))
 		}
 	}
-	root := f.daemons[2].as("root")
+	root := f.daemons[2].patient("root")
 	_, err = root.Write(t.Context(), "docs", note("5", "While one was away, the fifth entry was written anew.", "group:hr"))
 	require.NoError(t, err)
 	require.NoError(t, root.Delete(t.Context(), "docs", "6"))
@@ -50,9 +54,9 @@ func daemonsOnMilvus(t *testing.T, address string) {
 	analyzer, err := text.New(text.Default)
 	require.NoError(t, err)
 	left := milvus.Options{Name: milvusPrefix + "of_a_generation_that_is_gone", Dir: f.path("left"), Dimensions: 8, Analyzer: analyzer}
-	left.Owner = milvusOwner(f.identity(), 1<<20)
+	left.Owner = milvus.Owner(f.identity(), 1<<20)
 	foreign := left
-	foreign.Name, foreign.Dir, foreign.Owner = milvusPrefix+"of_another_database", f.path("foreign"), milvusOwner("another", 1)
+	foreign.Name, foreign.Dir, foreign.Owner = milvusPrefix+"of_another_database", f.path("foreign"), milvus.Owner("another", 1)
 	for _, o := range []milvus.Options{left, foreign} {
 		ix, err := milvus.Open(t.Context(), []*milvus.Cluster{cluster}, o)
 		require.NoError(t, err)

@@ -80,7 +80,7 @@ func TestDoctorOfBrokenSettings(t *testing.T) {
 		s      severity
 		what   string
 	}{
-		"key":         {settings{"limitz": 1}, 1, "configuration", fault, "yaml: unmarshal errors: line "},
+		"key":         {settings{"limitz": 1}, 1, "configuration", fault, "there is no key limitz; the file has "},
 		"value":       {settings{"precision": "f64"}, 1, "configuration", fault, `precision: "f64"`},
 		"port":        {settings{"listen": busy.Addr().String()}, 1, "listen", fault, "taken by another program"},
 		"address":     {settings{"listen": "192.0.2.1:80"}, 1, "listen", fault, "192.0.2.1"},

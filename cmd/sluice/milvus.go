@@ -8,7 +8,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/RoaringBitmap/roaring/v2"
@@ -88,7 +87,7 @@ func (d *daemon) milvusOptions(c store.Collection) (milvus.Options, error) {
 	o := milvus.Options{
 		Name: name, Dir: filepath.Join(d.milvusDir(), name),
 		Dimensions: c.Settings.Dimensions(info.Dimensions), Analyzer: analyzer, Model: model,
-		Partial: d.config.MilvusDown == "degrade", Log: d.log, Owner: milvusOwner(d.database, c.ID),
+		Partial: d.config.MilvusDown == "degrade", Log: d.log, Owner: milvus.Owner(d.database, c.ID),
 	}
 	if d.database != "" {
 		o.Epoch = d.store.Epoch
@@ -100,44 +99,16 @@ func (d *daemon) milvusOptions(c store.Collection) (milvus.Options, error) {
 // clocksPart is how much longer than it should a search of another daemon may last.
 const clocksPart = 10 * time.Second
 
-// milvusOwner names a generation of a database. Numbers of generations are never used again.
-func milvusOwner(database string, generation uint32) string {
-	return fmt.Sprintf("%s%d", milvusOwners(database), generation)
-}
-
-func milvusOwners(database string) string {
-	return "rows of Sluice: database " + database + ", generation "
-}
-
-// sweepMilvus drops collections of generations that the store has no more: another
-// daemon may have made one just when it was dropped, or ended before it dropped it.
+// sweepMilvus drops what generations have left that the database has no more.
 func (d *daemon) sweepMilvus(ctx context.Context) error {
 	if d.database == "" {
 		return nil
 	}
-	found := make([]map[string]string, len(d.milvus))
-	for i, cluster := range d.milvus {
-		var err error
-		if found[i], err = cluster.Owners(ctx, milvusPrefix); err != nil {
-			return err
-		}
+	dropped, err := milvus.DropOrphans(ctx, d.milvus, milvusPrefix, d.database, d.liveOwners)
+	for _, name := range dropped {
+		d.log.Info("dropped a collection of a generation that is gone", "collection", name)
 	}
-	live, err := d.liveOwners(ctx) // read later: who is not in it now never will be
-	if err != nil {
-		return err
-	}
-	for i, cluster := range d.milvus {
-		for name, owner := range found[i] {
-			if !strings.HasPrefix(owner, milvusOwners(d.database)) || live[owner] {
-				continue
-			}
-			if err := cluster.Drop(ctx, name); err != nil {
-				return err
-			}
-			d.log.Info("dropped a collection of a generation that is gone", "collection", name)
-		}
-	}
-	return nil
+	return err
 }
 
 func (d *daemon) liveOwners(ctx context.Context) (map[string]bool, error) {
@@ -145,7 +116,7 @@ func (d *daemon) liveOwners(ctx context.Context) (map[string]bool, error) {
 	owners := map[string]bool{}
 	for _, c := range all {
 		for _, g := range c.Live() {
-			owners[milvusOwner(d.database, g.ID)] = true
+			owners[milvus.Owner(d.database, g.ID)] = true
 		}
 	}
 	return owners, err

@@ -92,3 +92,38 @@ func actions(records string) (all []string) {
 	}
 	return all
 }
+
+// blocks are those of shell commands under a heading of the README.
+func blocks(t *testing.T, heading string) (all []string) {
+	t.Helper()
+	_, text, found := strings.Cut(readText(t, filepath.Join("..", "..", "README.md")), "\n"+heading+"\n")
+	require.True(t, found, heading)
+	text, _, _ = strings.Cut(text, "\n## ")
+	for _, m := range regexp.MustCompile("(?s)\n```\n(.*?)\n```\n").FindAllStringSubmatch(text, -1) {
+		all = append(all, m[1])
+	}
+	return all
+}
+
+// What the README has for a first daemon of one's own works as it is pasted, on
+// other ports and with a model that is loaded at once.
+func TestReadmeStarts(t *testing.T) {
+	t.Parallel()
+	for _, program := range []string{"awk", "curl"} {
+		if _, err := exec.LookPath(program); err != nil {
+			needs.Missing(t, program, err)
+		}
+	}
+	h := &home{t: t, dir: t.TempDir()}
+	text := blocks(t, "## Use it for real")
+	start := strings.ReplaceAll(text[0], "bin/sluice", "sluice")
+	configure, serve, found := strings.Cut(start, "\nsluice serve ")
+	require.True(t, found)
+	require.Equal(t, "--config sluice.yaml", serve)
+	h.shell(configure)
+	d := h.serve("--listen", "127.0.0.1:0", "--admin-listen", "off", "--model", tinyModel, "--data", h.data())
+	out := h.shell(strings.ReplaceAll(text[1], "localhost:8080", strings.TrimPrefix(d.url, "http://")))
+	require.NotContains(t, out, `"status":4`)
+	require.Contains(t, out, "Thirty days.")
+	d.stop()
+}

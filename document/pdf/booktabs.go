@@ -86,7 +86,7 @@ func (l *lined) left() []run {
 func stacks(rules []document.Box) [][]document.Box {
 	var out [][]document.Box
 	sorted := slices.DeleteFunc(slices.Clone(rules), func(r document.Box) bool { return height(r) > 3 || width(r) < 50 })
-	slices.SortFunc(sorted, func(a, b document.Box) int { return compare(a.Top, b.Top) })
+	slices.SortStableFunc(sorted, func(a, b document.Box) int { return compare(a.Top, b.Top) })
 	kept := 0
 	for _, r := range sorted[:min(len(sorted), 10*maxRules)] {
 		if kept == maxRules {

@@ -84,7 +84,7 @@ func columnStarts(regions []region) []column {
 			lines = append(lines, c.lines()...)
 		}
 	}
-	slices.SortFunc(lines, func(a, b document.Box) int { return compare(a.Left, b.Left) })
+	slices.SortStableFunc(lines, func(a, b document.Box) int { return compare(a.Left, b.Left) })
 	var starts []column
 	for from, i := 0, 1; i <= len(lines); i++ {
 		if i < len(lines) && lines[i].Left-lines[i-1].Left < bearing {

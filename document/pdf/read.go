@@ -44,7 +44,7 @@ func (m *module) open(raw []byte) (doc uint64, err error) {
 
 // failure is why the engine stopped, as an error of the file.
 func (m *module) failure() error {
-	if m.err == nil || errors.Is(m.err, ErrTooLarge) || errors.Is(m.err, document.ErrMalformed) {
+	if m.err == nil || errors.Is(m.err, errEngine) || errors.Is(m.err, ErrTooLarge) || errors.Is(m.err, document.ErrMalformed) {
 		return m.err
 	}
 	return fmt.Errorf("%w: the PDF engine failed on it: %w", document.ErrMalformed, m.err)

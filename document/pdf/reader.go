@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"sync"
+	"time"
 
 	"github.com/klippa-app/go-pdfium"
 	"github.com/klippa-app/go-pdfium/webassembly"
@@ -143,7 +144,20 @@ func (r *Reader) newEngine() (*engine, error) {
 	if err != nil {
 		return nil, errors.Join(err, code.Close(context.Background()))
 	}
-	return &engine{pool, code}, nil
+	e := &engine{pool, code}
+	if err := e.check(); err != nil {
+		return nil, errors.Join(err, e.Close(), code.Close(context.Background()))
+	}
+	return e, nil
+}
+
+// check looks once for what is taken from every instance.
+func (e *engine) check() error {
+	instance, err := e.GetInstance(time.Minute)
+	if err != nil {
+		return err
+	}
+	return errors.Join(checkEngine(instance, functions), instance.Close())
 }
 
 func (r *Reader) openCode() (wazero.CompilationCache, error) {

@@ -48,7 +48,7 @@ func (p *page) findRuled() {
 // connected groups rules that touch, at most maxRules of them.
 func connected(rules []document.Box) [][]document.Box {
 	rules = slices.Clone(rules[:min(len(rules), maxRules)])
-	slices.SortFunc(rules, func(a, b document.Box) int { return compare(a.Top, b.Top) })
+	slices.SortStableFunc(rules, func(a, b document.Box) int { return compare(a.Top, b.Top) })
 	parent := make([]int, len(rules))
 	for i := range parent {
 		parent[i] = i

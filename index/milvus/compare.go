@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"iter"
 	"slices"
-	"strings"
 
 	"github.com/RoaringBitmap/roaring/v2"
 
@@ -114,57 +113,6 @@ func (c *comparison) others(ctx context.Context, on *collection) error {
 		return err
 	}
 	return on.delete(ctx, dead)
-}
-
-// Collections returns the collections of a cluster whose names begin so.
-func (c *Cluster) Collections(ctx context.Context, prefix string) (names []string, err error) {
-	err = c.read(ctx, func(ctx context.Context) error {
-		all, err := c.searching.ListCollections(ctx)
-		names = nil
-		for _, collection := range all {
-			if strings.HasPrefix(collection.Name, prefix) {
-				names = append(names, collection.Name)
-			}
-		}
-		return err
-	})
-	slices.Sort(names)
-	return names, err
-}
-
-// Owners are what the collections whose names begin so say that they are of.
-func (c *Cluster) Owners(ctx context.Context, prefix string) (map[string]string, error) {
-	names, err := c.Collections(ctx, prefix)
-	if err != nil {
-		return nil, err
-	}
-	owners := map[string]string{}
-	for _, name := range names {
-		err := c.read(ctx, func(ctx context.Context) error {
-			described, err := c.searching.DescribeCollection(ctx, name)
-			if err == nil {
-				owners[name] = described.Schema.Description
-			} else if c.gone(ctx, name) {
-				err = nil
-			}
-			return err
-		})
-		if err != nil {
-			return nil, err
-		}
-	}
-	return owners, nil
-}
-
-// gone reports that there is no collection of that name: another daemon was first.
-func (c *Cluster) gone(ctx context.Context, name string) bool {
-	there, err := c.searching.HasCollection(ctx, name)
-	return err == nil && !there
-}
-
-// Drop removes a collection of that name, if there is one.
-func (c *Cluster) Drop(ctx context.Context, name string) error {
-	return (&collection{Cluster: c, name: name}).drop(ctx)
 }
 
 // CollectionNames are those of an index on each of the clusters.

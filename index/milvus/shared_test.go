@@ -62,6 +62,27 @@ func members(t *testing.T, n int) (all []*member) {
 	return all
 }
 
+// pair are two members with the same documents, all written by the first, ordinals
+// from 0.
+func pair(t *testing.T, n uint32, made *conformance.Corpus) (first, second *member, documents []index.Document) {
+	all := members(t, 2)
+	for ordinal := range n {
+		documents = append(documents, made.RareDocument(ordinal))
+	}
+	require.NoError(t, all[0].Apply(t.Context(), index.Batch{Epoch: 1, Put: documents}))
+	require.NoError(t, all[1].Apply(t.Context(), index.Batch{Epoch: 1, Put: elsewhere(documents)}))
+	return all[0], all[1], documents
+}
+
+// rewritten is another version of a document.
+func rewritten(made *conformance.Corpus, ordinal uint32) index.Document {
+	d := made.RareDocument(ordinal)
+	for i := range d.Rows {
+		d.Rows[i].Row += 10_000
+	}
+	return d
+}
+
 func (m *member) open(t *testing.T) (err error) {
 	m.Index, err = Open(t.Context(), m.clusters, m.options)
 	return err
@@ -137,23 +158,14 @@ func TestSharedRowsAreWrittenOnce(t *testing.T) {
 // it does find.
 func TestSharedRowsAreSweptLate(t *testing.T) {
 	const seed, n, k = 29, 20, 200
-	all, made := members(t, 2), conformance.NewCorpus(seed, 8)
-	ahead, behind := all[0], all[1]
-	var documents []index.Document
-	for ordinal := range uint32(n) {
-		documents = append(documents, made.RareDocument(ordinal))
-	}
-	require.NoError(t, ahead.Apply(t.Context(), index.Batch{Epoch: 1, Put: documents}))
-	require.NoError(t, behind.Apply(t.Context(), index.Batch{Epoch: 1, Put: elsewhere(documents)}))
+	made := conformance.NewCorpus(seed, 8)
+	ahead, behind, documents := pair(t, n, made)
 	require.NoError(t, behind.Flush(t.Context()))
 	vector := made.Vector()
 	before, err := dense(t, behind.Index, everyone(n), vector, k)
 	require.NoError(t, err)
 
-	changed := made.RareDocument(3)
-	for i := range changed.Rows {
-		changed.Rows[i].Row += 10_000
-	}
+	changed := rewritten(made, 3)
 	require.NoError(t, ahead.Apply(t.Context(), index.Batch{Epoch: 2, Put: []index.Document{changed}}))
 	require.NoError(t, ahead.Flush(t.Context()))
 	require.NoError(t, ahead.sweep(t.Context()))
@@ -193,18 +205,9 @@ func TestSharedRowsAreSweptLate(t *testing.T) {
 // epoch. Who finds such rows at the start does not take them for dead ones.
 func TestSharedRowsOfTheFutureStay(t *testing.T) {
 	const seed, n, k = 31, 20, 200
-	all, made := members(t, 2), conformance.NewCorpus(seed, 8)
-	lagging, found := all[0], all[1]
-	var documents []index.Document
-	for ordinal := range uint32(n) {
-		documents = append(documents, made.RareDocument(ordinal))
-	}
-	require.NoError(t, lagging.Apply(t.Context(), index.Batch{Epoch: 1, Put: documents}))
-	require.NoError(t, found.Apply(t.Context(), index.Batch{Epoch: 1, Put: elsewhere(documents)}))
-	changed := made.RareDocument(3) // at epoch 5
-	for i := range changed.Rows {
-		changed.Rows[i].Row += 10_000
-	}
+	made := conformance.NewCorpus(seed, 8)
+	lagging, found, _ := pair(t, n, made)
+	changed := rewritten(made, 3) // at epoch 5
 	require.NoError(t, lagging.Apply(t.Context(), index.Batch{Epoch: 2, Put: []index.Document{changed}}))
 	require.NoError(t, found.Apply(t.Context(), index.Batch{Epoch: 3}))
 	require.NoError(t, found.Flush(t.Context()))
@@ -229,7 +232,7 @@ func TestOwners(t *testing.T) {
 	m := members(t, 1)[0]
 	name := m.shards[0].name
 	c := &Cluster{searching: withGhost{m.clusters[0].searching, name + "_ghost"}}
-	owners, err := c.Owners(t.Context(), name)
+	owners, err := c.owners(t.Context(), name)
 	require.NoError(t, err)
 	require.Equal(t, map[string]string{name: m.options.Owner}, owners)
 }

@@ -6,10 +6,10 @@ import "strings"
 // where it came from.
 type draft struct {
 	text    string // of one of buffers, or the caller's
-	edits   []edit
+	edits   []packed
 	buffers [2]normalized // by turns
 	turn    int
-	spare   []edit
+	spare   []packed
 }
 
 // normalize makes d what the normalizers, one after the other, make of
@@ -49,14 +49,15 @@ func (d *draft) adopt(next *normalized) {
 
 // chain appends the edits that say where a text of the given length came from,
 // if base says where its own original came from.
-func chain(dst, base, edits []edit, length int) []edit {
+func chain(dst, base, edits []packed, length int) []packed {
 	from := origins{base}
-	for i, e := range edits {
+	for i, p := range edits {
+		e := p.edit()
 		same := Span{e.from.End, e.from.End + length - e.end} // unchanged in the original
 		if i+1 < len(edits) {
-			same.End = e.from.End + edits[i+1].start - e.end
+			same.End = e.from.End + int(edits[i+1].start) - e.end
 		}
-		dst = append(dst, edit{e.start, e.end, from.translate(e.from)})
+		dst = append(dst, edit{e.start, e.end, from.translate(e.from)}.packed())
 		base = skip(base, same.Start)
 		dst = appendWithin(dst, base, same, e.end-same.Start)
 	}
@@ -64,22 +65,23 @@ func chain(dst, base, edits []edit, length int) []edit {
 }
 
 // skip leaves out the edits of the text before byte at.
-func skip(edits []edit, at int) []edit {
-	for len(edits) > 0 && edits[0].end <= at && edits[0].start < at {
+func skip(edits []packed, at int) []packed {
+	for len(edits) > 0 && int(edits[0].end) <= at && int(edits[0].start) < at {
 		edits = edits[1:]
 	}
 	return edits
 }
 
 // appendWithin appends the edits of the text's bytes in at, moved by offset.
-func appendWithin(dst, edits []edit, at Span, offset int) []edit {
-	for _, e := range edits {
+func appendWithin(dst, edits []packed, at Span, offset int) []packed {
+	for _, p := range edits {
+		e := p.edit()
 		if e.start >= at.End {
 			break
 		}
 		start, end := max(e.start, at.Start), min(e.end, at.End)
 		if start < end || e.start == e.end {
-			dst = append(dst, edit{start + offset, end + offset, e.from})
+			dst = append(dst, edit{start + offset, end + offset, e.from}.packed())
 		}
 	}
 	return dst

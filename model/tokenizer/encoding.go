@@ -1,5 +1,7 @@
 package tokenizer
 
+import "slices"
+
 // Span is the range [Start, End) of bytes.
 type Span struct {
 	Start, End int
@@ -44,6 +46,7 @@ func (e *Encoding) addSequence(s sequence, typeID int32) {
 	e.IDs = append(e.IDs, s.ids...)
 	e.Offsets = append(e.Offsets, s.offsets...)
 	e.Words = append(e.Words, s.words...)
+	e.TypeIDs, e.Special = slices.Grow(e.TypeIDs, len(s.ids)), slices.Grow(e.Special, len(s.ids))
 	for range s.ids {
 		e.TypeIDs = append(e.TypeIDs, typeID)
 		e.Special = append(e.Special, false)

@@ -17,7 +17,7 @@ type normalizer interface {
 // one for one.
 type normalized struct {
 	text  []byte
-	edits []edit // in order; the first is empty and sets the origin
+	edits []packed // in order; the first is empty and sets the origin
 }
 
 // edit says that text[start:end] came from from's bytes of the original.
@@ -26,12 +26,35 @@ type edit struct {
 	from       Span
 }
 
+// packed is an edit as it is kept: a text of which every character is rewritten
+// has as many edits as characters. No text is of 2 GiB.
+type packed struct {
+	start, end, fromStart, fromEnd int32
+}
+
+func (e edit) packed() packed {
+	return packed{int32(e.start), int32(e.end), int32(e.from.Start), int32(e.from.End)}
+}
+
+func (p packed) edit() edit {
+	return edit{int(p.start), int(p.end), Span{int(p.fromStart), int(p.fromEnd)}}
+}
+
 // reset empties n; what is appended next comes from the original's byte origin,
 // and is mostly about as long as the original.
 func (n *normalized) reset(origin, length int) {
 	n.text = slices.Grow(n.text[:0], length)
-	n.edits = append(n.edits[:0], edit{from: Span{origin, origin}})
+	n.edits = n.edits[:0]
+	n.add(edit{from: Span{origin, origin}})
 }
+
+func (n *normalized) add(e edit) { n.edits = append(n.edits, e.packed()) }
+
+// last is the last edit.
+func (n *normalized) last() edit { return n.edits[len(n.edits)-1].edit() }
+
+// change changes the last edit.
+func (n *normalized) change(e edit) { n.edits[len(n.edits)-1] = e.packed() }
 
 // string is valid until n changes.
 func (n *normalized) string() string {
@@ -42,36 +65,37 @@ func (n *normalized) string() string {
 // is clear, and not kept, if it is of the same length and follows what is
 // before it.
 func (n *normalized) replaced(start int, from Span) {
-	last := n.edits[len(n.edits)-1]
+	last := n.last()
 	if from.Start-last.from.End == start-last.end && from.End-from.Start == len(n.text)-start && from.Start < from.End {
 		return
 	}
-	n.edits = append(n.edits, edit{start, len(n.text), from})
+	n.add(edit{start, len(n.text), from})
 }
 
 // keep appends text, which is the original's from byte origin on.
 func (n *normalized) keep(text string, origin int) {
-	last := n.edits[len(n.edits)-1]
+	last := n.last()
 	if origin-last.from.End != len(n.text)-last.end {
-		n.edits = append(n.edits, edit{len(n.text), len(n.text), Span{origin, origin}})
+		n.add(edit{len(n.text), len(n.text), Span{origin, origin}})
 	}
 	n.text = append(n.text, text...)
 }
 
 // drop leaves the original's from out.
 func (n *normalized) drop(from Span) {
-	last := &n.edits[len(n.edits)-1]
+	last := n.last()
 	if last.start == len(n.text) && last.from.End == from.Start {
 		last.from.End = from.End
+		n.change(last)
 		return
 	}
-	n.edits = append(n.edits, edit{len(n.text), len(n.text), from})
+	n.add(edit{len(n.text), len(n.text), from})
 }
 
 // origins turns ranges of a normalised text into ranges of the original. The
 // ranges asked for must not overlap and must come in order.
 type origins struct {
-	edits []edit // the first is the last one at or before the range
+	edits []packed // the first is the last one at or before the range
 }
 
 // of is the smallest range of the original that covers the characters of
@@ -112,8 +136,8 @@ func (o *origins) translate(at Span) Span {
 }
 
 func (o *origins) edit(at int) edit {
-	for len(o.edits) > 1 && o.edits[1].start <= at {
+	for len(o.edits) > 1 && int(o.edits[1].start) <= at {
 		o.edits = o.edits[1:]
 	}
-	return o.edits[0]
+	return o.edits[0].edit()
 }

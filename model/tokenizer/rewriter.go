@@ -39,12 +39,13 @@ func (w *rewriter) replace(r rune, removed int) {
 func (w *rewriter) add(r rune) {
 	w.start, w.added = len(w.dst.text), true
 	w.dst.text = utf8.AppendRune(w.dst.text, r)
-	last := &w.dst.edits[len(w.dst.edits)-1]
+	last := w.dst.last()
 	if last.start < last.end && last.end == w.start && last.from == w.last {
 		last.end = len(w.dst.text)
+		w.dst.change(last)
 		return
 	}
-	w.dst.edits = append(w.dst.edits, edit{w.start, len(w.dst.text), w.last})
+	w.dst.add(edit{w.start, len(w.dst.text), w.last})
 }
 
 // change writes r for one character and removed more of them, or, if removed is
@@ -72,13 +73,15 @@ func (w *rewriter) remove(n int) {
 
 // restate says that the character written last, an added one, stands for from.
 func (w *rewriter) restate(from Span) {
-	last := &w.dst.edits[len(w.dst.edits)-1]
+	last := w.dst.last()
 	if last.start == w.start {
 		last.from = from
+		w.dst.change(last)
 		return
 	}
 	last.end = w.start
-	w.dst.edits = append(w.dst.edits, edit{w.start, len(w.dst.text), from})
+	w.dst.change(last)
+	w.dst.add(edit{w.start, len(w.dst.text), from})
 }
 
 // skip leaves n characters out.

@@ -146,6 +146,16 @@ func (w *workspace) allows(id int32) bool {
 	return w.kinds == nil || w.kinds[id]&specialKind == 0
 }
 
+// forgetLarge lets go of what a word of many bytes took.
+func (s *scratch) forgetLarge() {
+	if cap(s.pieces) > maxPieces || cap(s.workspace.arrivals) > maxPieces {
+		s.pieces, s.workspace.arrivals = nil, nil
+	}
+}
+
+// maxPieces is the longest word, in pieces, whose room is kept for the next.
+const maxPieces = 64 << 10
+
 // maxScratch is the longest text, in bytes, whose scratch is kept for the next.
 const maxScratch = 1 << 20
 
@@ -206,6 +216,7 @@ func (t *Tokenizer) tokenizeWords(s *scratch, dst *sequence) {
 	for _, w := range s.words.spans {
 		t.tokenizeSplit(s, dst, &from, t.splitters, w)
 	}
+	s.forgetLarge()
 }
 
 // tokenizeSplit goes through the words one by one: a list of them would be many

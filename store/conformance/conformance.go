@@ -59,6 +59,7 @@ func Run(t *testing.T, home Home) {
 		"reopen":              testReopen,
 		"consistent contents": testConsistentContents,
 		"generations":         testGenerations,
+		"generations, access": testSetAccessOverGenerations,
 		"generations refused": testGenerationsRefused,
 		"queries":             testQueries,
 		"embeddings":          testEmbeddings,

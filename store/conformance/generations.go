@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"fmt"
 	"slices"
+	"sync"
 	"testing"
 	"time"
 
@@ -277,6 +278,35 @@ func testEmbeddings(t *testing.T, f *fixture) {
 	size, err = f.CacheSize(f.ctx)
 	require.NoError(t, err)
 	equal(t, store.CacheSize{}, size)
+}
+
+// A change of access that a new generation comes in between of reaches that too.
+func testSetAccessOverGenerations(t *testing.T, f *fixture) {
+	id := f.collection("acme", "handbook")
+	one := f.commit(id, version("one", "text one", 2))
+	var building store.Generation
+	var once sync.Once
+	_, err := f.SetAccess(f.ctx, id, "one", func(filter.Access) (filter.Access, error) {
+		once.Do(func() {
+			building, _ = f.begin(id, "new/1").Generation(store.Building)
+			_, err := f.Build(f.ctx, id, one.Record, buildOf(building, "text one", 4))
+			require.NoError(t, err)
+		})
+		return readableBy("bob"), nil
+	})
+	require.NoError(t, err)
+	for _, generation := range []uint32{id, building.ID} {
+		r, err := f.Lookup(f.ctx, generation, "one")
+		require.NoError(t, err)
+		require.Equal(t, readableBy("bob").Readers, r.Access.Readers)
+	}
+	f.reshape(id, switched)
+	f.reshape(id, servingOnly)
+	_, err = f.SetAccess(f.ctx, id, "one", func(filter.Access) (filter.Access, error) { return readableBy("cyd"), nil })
+	require.NoError(t, err)
+	r, err := f.Lookup(f.ctx, building.ID, "one")
+	require.NoError(t, err)
+	require.Equal(t, readableBy("cyd").Readers, r.Access.Readers)
 }
 
 // generationModel is what the generations of one collection should hold: the

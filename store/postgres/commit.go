@@ -282,11 +282,7 @@ var errConflict = errors.New("it changed meanwhile")
 // makes sure that the row is still the one that change was given.
 func (s *Store) SetAccess(ctx context.Context, collection uint32, key string, change func(filter.Access) (filter.Access, error)) (store.Receipt, error) {
 	for {
-		c, err := s.collectionByID(ctx, collection)
-		if err != nil {
-			return store.Receipt{}, err
-		}
-		old, err := s.Lookup(ctx, c.Serving().ID, key)
+		c, old, err := s.served(ctx, collection, key)
 		if err != nil {
 			return store.Receipt{}, err
 		}
@@ -302,6 +298,30 @@ func (s *Store) SetAccess(ctx context.Context, collection uint32, key string, ch
 			return receipt, err
 		}
 	}
+}
+
+// served returns a collection and the record of a key in its serving generation,
+// which most often is the first: then in one turn with the database.
+func (s *Store) served(ctx context.Context, collection uint32, key string) (c store.Collection, r store.Record, err error) {
+	var inFirst error
+	batch := &pgx.Batch{}
+	batch.Queue(collectionByID, collection).Query(func(rows pgx.Rows) (err error) {
+		c, err = one(rows, scanCollection)
+		return err
+	})
+	batch.Queue(selectRecords+byKey, collection, []byte(key)).Query(func(rows pgx.Rows) error {
+		r, inFirst = one(rows, scanRecord)
+		return nil
+	})
+	err = s.call(ctx, func(ctx context.Context) error { return s.pool.SendBatch(ctx, batch).Close() })
+	switch {
+	case err != nil:
+		return c, r, err
+	case c.Serving().ID != collection:
+		r, err = s.Lookup(ctx, c.Serving().ID, key)
+		return c, r, err
+	}
+	return c, r, failure(ctx, inFirst)
 }
 
 // putAccessOf is putAccess if the document ($8, $3) is as it was at its epoch $9

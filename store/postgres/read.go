@@ -50,8 +50,12 @@ func (s *Store) Records(ctx context.Context, collection uint32, ordinals []uint3
 
 func each(rows pgx.Rows, visit func(store.Record)) error {
 	defer rows.Close()
-	for rows.Next() {
-		r, err := scanRecord(rows)
+	var row recordRow
+	for targets := row.targets(); rows.Next(); {
+		if err := rows.Scan(targets...); err != nil {
+			return err
+		}
+		r, err := row.decode()
 		if err != nil {
 			return err
 		}
@@ -100,6 +104,9 @@ func (s *Store) readContent(rows pgx.Rows, withVectors bool) (content store.Cont
 		if err := rows.Scan(append(record.targets(), &kind, &part)...); err != nil {
 			return content, err
 		}
+		if content.Record, err = record.decode(); err != nil {
+			return content, err
+		}
 		if kind != nil {
 			bodies[*kind] = append(bodies[*kind], part...)
 		}
@@ -109,9 +116,6 @@ func (s *Store) readContent(rows pgx.Rows, withVectors bool) (content store.Cont
 	}
 	if rows.CommandTag().RowsAffected() == 0 {
 		return content, store.ErrNotFound
-	}
-	if content.Record, err = record.decode(); err != nil {
-		return content, err
 	}
 	if err := s.codec.DecodeText(&content, bodies[kindText]); err != nil || !withVectors {
 		return content, missing(content.Record, err)

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgtype"
 
 	"sluice/store"
 	"sluice/store/encode"
@@ -13,13 +14,14 @@ import (
 // recordColumns are those of documents, as recordRow takes them.
 const recordColumns = "collection, ordinal, key, version, title, format, chunker, model, identity, first_row, rows, coded, access, epoch, updated, class"
 
-// recordRow is a row of documents.
+// recordRow is a row of documents. Rows are scanned to it one after the other;
+// strings that most records of a query have in common are made once.
 type recordRow struct {
-	record                             store.Record
-	key, title, format, chunker, model []byte
-	identity, access                   []byte
-	updated                            int64 // microseconds since 1970
-	class                              int64
+	record                                               store.Record
+	key, title, format, chunker, model, identity, access pgtype.DriverBytes // the driver's until the next row
+
+	updated int64 // microseconds since 1970
+	class   int64
 }
 
 // targets are where a row is scanned to.
@@ -31,8 +33,9 @@ func (r *recordRow) targets() []any {
 }
 
 func (r *recordRow) decode() (store.Record, error) {
-	out := r.record
-	out.Key, out.Title, out.Format, out.Chunker, out.Model = string(r.key), string(r.title), string(r.format), string(r.chunker), string(r.model)
+	out := &r.record
+	out.Key, out.Title = string(r.key), string(r.title)
+	out.Format, out.Chunker, out.Model = kept(out.Format, r.format), kept(out.Chunker, r.chunker), kept(out.Model, r.model)
 	out.Updated, out.Class = time.UnixMicro(r.updated).UTC(), uint64(r.class)
 	if copy(out.Identity[:], r.identity) != len(out.Identity) {
 		return store.Record{}, fmt.Errorf("%w: the identity of document %d of collection %d has %d bytes", store.ErrCorrupt, out.Ordinal, out.Collection, len(r.identity))
@@ -42,7 +45,15 @@ func (r *recordRow) decode() (store.Record, error) {
 	if err := d.End(); err != nil {
 		return store.Record{}, fmt.Errorf("the access row of document %d of collection %d: %w", out.Ordinal, out.Collection, err)
 	}
-	return out, nil
+	return *out, nil
+}
+
+// kept is the string that the bytes are: the one before, if it is the same.
+func kept(before string, now []byte) string {
+	if before == string(now) {
+		return before
+	}
+	return string(now)
 }
 
 func scanRecord(row pgx.CollectableRow) (store.Record, error) {

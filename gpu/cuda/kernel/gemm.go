@@ -77,8 +77,8 @@ func (s *Set) MultiplyF32(in cu.Stream, y, x, residual cu.DevicePtr, d Dense, ro
 	return s.multiply(float32s, in, y, x, 0, residual, d, rows)
 }
 
-// Variants are all the kernels that the device has for Multiply, whether it
-// chooses them or not.
+// Variants are the kernels for products that were written for such a device,
+// whether Multiply chooses them or not.
 func (s *Set) Variants() []Variant { return s.variants }
 
 // MultiplyBy is Multiply by a kernel of the caller's choice.

@@ -5,7 +5,6 @@ package kernel
 import (
 	"errors"
 	"fmt"
-	"slices"
 
 	"gorgonia.org/cu"
 
@@ -22,7 +21,7 @@ type Set struct {
 	shared     int // bytes of dynamic shared memory that a block may have
 	functions  map[string]cu.Function
 	products   [2]Variant // for few rows and for many
-	variants   []Variant  // all of them
+	variants   []Variant  // these, and what else there is for the device
 }
 
 // Load loads the kernels for the device of the current context.
@@ -47,7 +46,7 @@ func Load() (*Set, error) {
 	s.products, s.variants = variants80, variants80[:]
 	if has[0] == 9 && has[1] == 0 {
 		s.products = variants90
-		s.variants = slices.Concat(variants80[:], variants90[:], []Variant{tensorVariant})
+		s.variants = append(variants90[:], tensorVariant)
 	}
 	if err := s.find(); err != nil {
 		return nil, errors.Join(err, s.Close())
@@ -74,7 +73,7 @@ func load(major, minor int) (cu.Module, error) {
 
 // names are the kernels of every device, and whether one may need more than 48 KiB of shared memory.
 var names = map[string]bool{
-	"embed": false, "layernorm": false, "gemm_f32": false, "attention_32": false, "attention_64": false,
+	"embed": false, "layernorm": false, "gemm_1": false, "gemm_2": false, "gemm_f32": false, "attention_32": false, "attention_64": false,
 	"attention_32_near": false, "attention_64_near": false, "rope": false,
 	"pool": false, "classify": false, "maxsim": true, "merge": false, "scan": true,
 	"search_f16_8": true, "search_f16_64": true, "search_i8_8": true, "search_i8_64": true,

@@ -151,6 +151,7 @@ func TestStartingAllocatesNothing(t *testing.T) {
 	vectors := Vectors{Data: x, Count: 1, Width: 8}
 	require.Zero(t, testing.AllocsPerRun(10, func() {
 		_ = b.Multiply(cu.NoStream, x, x, 0, d, 1)
+		_ = b.MultiplyBy(tensorVariant, cu.NoStream, x, x, 0, d, 1)
 		_ = b.Attention(cu.NoStream, x, x, x, 3, Heads{Count: 1, Size: 32, Used: 32})
 		_ = b.Search(cu.NoStream, a, vectors, vectors, Allowed{x, 0})
 	}))

@@ -74,7 +74,8 @@ func seconds(do func() error) (float64, error) {
 	return ms / 1000 / repeats, err
 }
 
-// measureProducts times the matrices of each shape.
+// measureProducts times the matrices of each shape, by the kernel that Multiply
+// chooses and by each that it may.
 func (r *run) measureProducts() error {
 	for _, s := range r.sizes.Shapes {
 		for name, d := range map[string][2]int{"qkv": {s.Hidden, 3 * s.Hidden}, "up": {s.Hidden, s.Intermediate}, "down": {s.Intermediate, s.Hidden}} {
@@ -95,11 +96,22 @@ func (r *run) measureProduct(name string, in, out int) error {
 		return err
 	}
 	d := kernel.Dense{Weight: p[2], Bias: p[3], In: in, Out: out}
-	took, err := seconds(func() error { return r.kernels.Multiply(cu.NoStream, p[1], p[0], 0, d, rows) })
-	if err != nil {
+	timed := func(name string, multiply func() error) error {
+		took, err := seconds(multiply)
+		if err != nil {
+			return fmt.Errorf("%s: %w", name, err)
+		}
+		r.figure(name+".tflops", 2*float64(rows)*float64(in)*float64(out)/took/1e12)
+		return nil
+	}
+	if err := timed(name, func() error { return r.kernels.Multiply(cu.NoStream, p[1], p[0], 0, d, rows) }); err != nil {
 		return err
 	}
-	r.figure(name+".tflops", 2*float64(rows)*float64(in)*float64(out)/took/1e12)
+	for _, v := range r.kernels.Variants() {
+		if err := timed(name+"."+v.Name, func() error { return r.kernels.MultiplyBy(v, cu.NoStream, p[1], p[0], 0, d, rows) }); err != nil {
+			return err
+		}
+	}
 	return nil
 }
 

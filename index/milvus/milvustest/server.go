@@ -153,13 +153,12 @@ func (s *Server) prepare(unpacked string) error {
 // Its clock ticks faster than is usual, so that tests wait less for writes, and
 // it outlives a machine that is busy for a minute; its successor waits as long.
 func (s *Server) Restart() error {
-	s.command = exec.Command(s.program, "--data", s.dir, "--proxy-port", strconv.Itoa(s.port),
+	s.command = leashed(s.program, "--data", s.dir, "--proxy-port", strconv.Itoa(s.port),
 		"--extra-config", "proxy.timeTickInterval=20", "--extra-config", "common.session.ttl=60")
 	if _, err := os.Stat(filepath.Join(s.dir, "configs", "milvus.yaml")); err == nil {
 		s.command = s.again()
 	}
-	s.command.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-	if err := s.command.Start(); err != nil {
+	if err := start(s.command); err != nil {
 		s.command = nil
 		return fmt.Errorf("starting Milvus: %w", err)
 	}
@@ -177,9 +176,24 @@ func (s *Server) Restart() error {
 // another port while old connections linger on this one.
 func (s *Server) again() *exec.Cmd {
 	bin := filepath.Join(s.dir, "bin")
-	c := exec.Command(filepath.Join(bin, "milvus"), "run", "standalone")
+	c := leashed(filepath.Join(bin, "milvus"), "run", "standalone")
 	c.Dir, c.Env = s.dir, append(os.Environ(), "DEPLOY_MODE=STANDALONE", "LD_LIBRARY_PATH="+bin)
 	return c
+}
+
+// leashed is a command that ends with this process, however that ends: a shell waits
+// at a pipe of which nobody else has the other end, and then ends its process group.
+func leashed(program string, arguments ...string) *exec.Cmd {
+	c := exec.Command("sh", append([]string{"-c", `"$@" & read -r _; kill -KILL 0`, "sh", program}, arguments...)...)
+	c.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	return c
+}
+
+func start(c *exec.Cmd) error {
+	if _, err := c.StdinPipe(); err != nil { // the command keeps it open
+		return err
+	}
+	return c.Start()
 }
 
 func (s *Server) awaitHealth(ctx context.Context, c client.Client) error {

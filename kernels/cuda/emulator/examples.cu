@@ -81,7 +81,7 @@ extern "C" __global__ void copy(float *y, const float *x, int wait) {
 
 // Transposes tiles of 8 × 64 that the accelerator brings one after the other, a
 // column a thread. `mistake` is one of many.
-enum Mistake { none, no_fence, no_wait, too_few, too_many, off, no_arrival, too_early, left_alone, no_map, twice, over, too_often, no_barrier };
+enum Mistake { none, no_fence, no_wait, too_few, too_many, off, no_arrival, too_early, left_alone, no_map, twice, over, too_often, no_barrier, in_memory };
 struct Source { TensorMap map; };
 extern "C" __global__ void tile(bf16 *y, int rounds, int mistake, const __grid_constant__ Source from) {
 #if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 900
@@ -99,7 +99,8 @@ extern "C" __global__ void tile(bf16 *y, int rounds, int mistake, const __grid_c
 			if (mistake != too_early) wait(empty, round % 2 ^ 1);
 			arrive_expecting(filled, mistake == too_few ? 512 : mistake == too_many ? 2048 : 1024);
 			if (mistake == too_often) arrive(filled);
-			copy_tile(memory + (mistake == off ? 8 : 0), mistake == no_map ? (const TensorMap *)memory : &from.map, 8 * round - 4, 0, filled);
+			const void *map = mistake == no_map ? (const void *)memory : mistake == in_memory ? y : (const void *)&from.map;
+			copy_tile(memory + (mistake == off ? 8 : 0), (const TensorMap *)map, 8 * round - 4, 0, filled);
 		}
 		if (mistake == left_alone) return;
 		if (mistake != no_wait || threadIdx.x) wait(filled, round % 2);

@@ -73,6 +73,7 @@ CUresult encode(CUtensorMap *map, const Box &b) {
 
 static Map decode(const void *map) {
 	if ((uintptr_t)map % 64) fault(CUDA_ERROR_MISALIGNED_ADDRESS, "misaligned tensor map at %p", map);
+	if (size_at(map)) fault(CUDA_ERROR_LAUNCH_FAILED, "a tensor map in global memory, whose fences the emulator does not know");
 	access(map, sizeof(CUtensorMap), Kind::read, nullptr);
 	Map m;
 	memcpy(&m, map, sizeof m);
