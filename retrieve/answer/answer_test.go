@@ -94,6 +94,16 @@ func TestPartsOfSeveralPassages(t *testing.T) {
 	require.Equal(t, []Sentence{{both, []string{"S2", "S1"}}}, h.ask("What does it cost?").Sentences)
 }
 
+// A name that begins a part is a name still: the part does not begin the sentence.
+func TestPartsHideNoName(t *testing.T) {
+	named := "The meal allowance is 60 EUR a day, and Zorblatt parking costs 5 EUR a day."
+	h := newHouse(t, travel(), says(sentences("S2 [S1]", named)))
+	h.Relevance = 0
+	got := h.ask("What does it cost?")
+	require.Empty(t, got.Sentences)
+	require.Equal(t, map[string]int{"name": 1}, got.Dropped)
+}
+
 func TestTooManySentences(t *testing.T) {
 	h := newHouse(t, travel(), says(sentences("S2", strings.Split(strings.TrimSuffix(strings.Repeat(meals+"|", 50), "|"), "|")...)))
 	got := h.ask("What is the meal allowance?")

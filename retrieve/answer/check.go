@@ -62,7 +62,7 @@ func (q *answering) check(i int, s Sentence) (_ standing, reason string) {
 		return standing{}, Malformed
 	}
 	cited := q.cited(s)
-	say, reason := q.saying(s.Text, cited)
+	say, reason := q.saying(ground.Part{Text: s.Text}, cited)
 	var parts map[string]string
 	if len(say) == 0 {
 		say, parts = q.sayingParts(s.Text, cited)
@@ -73,11 +73,11 @@ func (q *answering) check(i int, s Sentence) (_ standing, reason string) {
 	return standing{Sentence{s.Text, say}, parts}, ""
 }
 
-// saying are the ids of the passages that say a text, or why the last does not.
-func (q *answering) saying(text string, cited []Passage) (say []string, reason string) {
+// saying are the ids of the passages that say a part, or why the last does not.
+func (q *answering) saying(part ground.Part, cited []Passage) (say []string, reason string) {
 	reason = Uncited
 	for _, p := range cited {
-		if fault := q.faultOf(text, p); fault != "" {
+		if fault := q.faultOf(part, p); fault != "" {
 			reason = fault
 		} else {
 			say = append(say, p.ID)
@@ -96,7 +96,7 @@ func (q *answering) sayingParts(text string, cited []Passage) (say []string, par
 			return nil, nil
 		}
 		for _, id := range ids {
-			parts[id] = strings.TrimSpace(parts[id] + " " + part)
+			parts[id] = strings.TrimSpace(parts[id] + " " + part.Text)
 		}
 	}
 	for _, p := range cited {
@@ -107,10 +107,10 @@ func (q *answering) sayingParts(text string, cited []Passage) (say []string, par
 	return say, parts
 }
 
-// faultOf is why a passage does not say a sentence, or nothing that is asked for.
-func (q *answering) faultOf(text string, p Passage) string {
+// faultOf is why a passage does not say a part, or nothing that is asked for.
+func (q *answering) faultOf(part ground.Part, p Passage) string {
 	source := q.source(p)
-	faults := source.Faults(text, q.judged)
+	faults := source.FaultsOf(part, q.judged)
 	switch {
 	case len(faults) > 0:
 		return string(faults[0])

@@ -214,3 +214,37 @@ func TestReadErrors(t *testing.T) {
 	requireSound(t, s)
 	require.NoError(t, s.Close())
 }
+
+// A read that fails in between is no record that is not there, whichever it is.
+func TestNoReadErrorHidesARecord(t *testing.T) {
+	files := vfs.NewMem()
+	s, err := Open("data", Options{FS: files})
+	require.NoError(t, err)
+	_, err = fillDisk(t.Context(), s, 400)
+	require.NoError(t, err)
+	require.NoError(t, s.db.Flush())
+	require.NoError(t, s.Close())
+
+	broken, failed := errors.New("the disk is broken"), true
+	for n := int64(1); failed; n++ {
+		var armed atomic.Bool
+		var reads atomic.Int64
+		s, err := Open("data", Options{FS: errorfs.Wrap(files, errorfs.InjectorFunc(func(op errorfs.Op) error {
+			if armed.Load() && op.Kind == errorfs.OpFileReadAt && strings.HasSuffix(op.Path, ".sst") && reads.Add(1) == n {
+				return broken
+			}
+			return nil
+		}))})
+		require.NoError(t, err)
+		armed.Store(true)
+		records, err := s.Records(t.Context(), 1, []uint32{0, 100, 200, 300, 399})
+		armed.Store(false)
+		if failed = reads.Load() >= n; failed {
+			require.ErrorIs(t, err, broken, "read %d", n)
+		} else {
+			require.NoError(t, err)
+			require.Len(t, records, 5)
+		}
+		require.NoError(t, s.Close())
+	}
+}

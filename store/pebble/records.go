@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/cockroachdb/pebble/v2"
+
 	"sluice/store"
 )
 
@@ -64,16 +66,26 @@ func (s *Store) fill(ctx context.Context, read *recordsRead) error {
 	}
 	defer records.Close()
 	for i, ordinal := range read.ordinals {
-		key := ordinalKey(tagRecord, read.generation, ordinal)
-		if read.bodies[i] != nil || !records.SeekGE(key) || !bytes.Equal(records.Key(), key) {
+		if read.bodies[i] != nil {
 			continue
 		}
-		body, err := bodyAt(records)
-		if err != nil {
+		if read.bodies[i], err = bodyOf(records, ordinalKey(tagRecord, read.generation, ordinal)); err != nil {
 			return err
 		}
-		read.bodies[i] = bytes.Clone(body)
 	}
 	s.cache.keep(read)
-	return records.Error()
+	return nil
+}
+
+// bodyOf is the body at a key, nil if there is none. The iterator forgets an error
+// with its next step: one that is not looked for here hides a record.
+func bodyOf(records *pebble.Iterator, key []byte) ([]byte, error) {
+	if !records.SeekGE(key) {
+		return nil, records.Error()
+	}
+	if !bytes.Equal(records.Key(), key) {
+		return nil, nil
+	}
+	body, err := bodyAt(records)
+	return bytes.Clone(body), err
 }

@@ -13,7 +13,7 @@ var ones = map[string]float64{
 	"twenty": 20, "thirty": 30, "forty": 40, "fifty": 50, "sixty": 60, "seventy": 70, "eighty": 80, "ninety": 90, "dozen": 12, "half": .5,
 }
 
-var scales = map[string]float64{"hundred": 1e2, "thousand": 1e3, "k": 1e3, "million": 1e6, "billion": 1e9, "bn": 1e9}
+var scales = map[string]float64{"hundred": 1e2, "thousand": 1e3, "k": 1e3, "million": 1e6, "billion": 1e9, "bn": 1e9, "万": 1e4, "萬": 1e4, "亿": 1e8, "億": 1e8}
 
 var ordinals = map[string]float64{
 	"first": 1, "second": 2, "third": 3, "fourth": 4, "fifth": 5, "sixth": 6, "seventh": 7, "eighth": 8, "ninth": 9, "tenth": 10, "eleventh": 11, "twelfth": 12,
@@ -145,9 +145,13 @@ func numeral(text []word, i int) (value, other, unit string, n int) {
 	return format(a), format(b), units[suffix], n
 }
 
+// exactDigits are those of numbers that are compared by value: a float64 makes two
+// that differ in more of them one, so that these are compared as they are written.
+const exactDigits = 15
+
 // parse reads digits with separators in the ways there are: a comma or an
 // apostrophe before three digits groups thousands, a point is that of decimals.
-// One before three digits may be either.
+// One before three digits may be either. Not ok: more than exactDigits.
 func parse(digits string) (value, other float64, ok bool) {
 	plain := strings.ReplaceAll(digits, "'", "")
 	comma, point := strings.LastIndexByte(plain, ','), strings.LastIndexByte(plain, '.')
@@ -167,7 +171,7 @@ func parse(digits string) (value, other float64, ok bool) {
 	if strings.Count(digits, ".") == 1 && comma < 0 && len(digits)-point == 4 && point <= 3 && digits[0] != '0' {
 		other = math.Round(value * 1000)
 	}
-	return value, other, err == nil && !strings.Contains(digits, ":")
+	return value, other, err == nil && len(plain) <= exactDigits && !strings.Contains(digits, ":")
 }
 
 // spelled reads number words: "two hundred and fifty", "one and a half".

@@ -42,15 +42,25 @@ func initial(before string) bool {
 // against a source by itself.
 const leastWords = 3
 
+// Part is a text that is said by itself.
+type Part struct {
+	Text   string
+	inside bool // of a sentence that begins before it: a capital at its beginning makes a name
+}
+
 // Parts are the sentences of a text, or of a single one what it says one by one;
 // nil if it is not of several.
-func (l *Language) Parts(text string) []string {
-	parts := sentences(bounded(text))
-	if len(parts) == 1 {
-		parts = l.parts(parts[0])
+func (l *Language) Parts(text string) (parts []Part) {
+	texts := sentences(bounded(text))
+	within := len(texts) == 1
+	if within {
+		texts = l.parts(texts[0])
 	}
-	if len(parts) < 2 {
+	if len(texts) < 2 {
 		return nil
+	}
+	for i, t := range texts {
+		parts = append(parts, Part{t, within && i > 0})
 	}
 	return parts
 }

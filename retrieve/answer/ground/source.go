@@ -135,9 +135,12 @@ func (above said) with(below said) line {
 // Faults of what is said in a context: what no sentence of the source says. A
 // sentence may also be put together of parts that are said one by one. No fault
 // does not mean that it is true.
-func (s *Source) Faults(text string, c Context) []Fault {
-	text = bounded(text)
-	if !s.hasNames(text) {
+func (s *Source) Faults(text string, c Context) []Fault { return s.FaultsOf(Part{Text: text}, c) }
+
+// FaultsOf are those of a part.
+func (s *Source) FaultsOf(part Part, c Context) []Fault {
+	text := bounded(part.Text)
+	if !s.hasNames(text, part.inside) {
 		return []Fault{Name}
 	}
 	all := sentences(text)
@@ -256,8 +259,12 @@ func (s *Source) HasMoney() bool {
 	})
 }
 
-func (s *Source) hasNames(text string) bool {
-	for _, name := range names(words(text), s.language.capitalNouns) {
+func (s *Source) hasNames(text string, inside bool) bool {
+	all := words(text)
+	if inside && len(all) > 0 {
+		all[0].opens = false
+	}
+	for _, name := range names(all, s.language.capitalNouns) {
 		if !s.Mentions(name) {
 			return false
 		}

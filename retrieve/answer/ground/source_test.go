@@ -129,12 +129,36 @@ func TestChinese(t *testing.T) {
 	}
 	require.Equal(t, []string{"天", "带薪"}, han("天带薪", true))
 	require.Equal(t, []string{"天带薪"}, han("天带薪", false))
+	require.Equal(t, []string{"万", "元", "年费"}, han("万元年费", true))
+	require.Equal(t, []string{"数万元"}, han("数万元", false))
+	s := NewSource([]Section{{"", "罚款为3万元。会员有1.5亿人。"}}, language(t, "cjk"))
+	for _, sentence := range []string{"罚款为三万元。", "罚款为30,000元。", "会员有一亿五千万人。"} {
+		require.Empty(t, s.Faults(sentence, Context{}), sentence)
+	}
+	require.Contains(t, s.Faults("罚款为3元。", Context{}), Number)
+	require.Contains(t, s.Faults("罚款为三百万元。", Context{}), Number)
+}
+
+// A long run of numerals is gone through once.
+func TestManyChineseNumerals(t *testing.T) {
+	run := strings.Repeat("一", 1<<20)
+	require.Equal(t, []string{run}, han(run, false))
+	require.Equal(t, []string{"一", "5", "%"}, han("一百分之五", false))
+}
+
+// Numbers of more digits than a float64 tells apart are not mistaken for others.
+func TestLongNumbers(t *testing.T) {
+	for _, number := range []string{"123456789012345678", "4999999999999999", "12,345,678,901,234,567"} {
+		s := NewSource([]Section{{"", "The account is " + number + " today."}}, language(t, "english"))
+		require.Empty(t, s.Faults("The account is "+number+" today.", Context{}))
+		require.Equal(t, []Fault{Number}, s.Faults("The account is "+number[:len(number)-1]+"0 today.", Context{}))
+	}
 }
 
 func TestPartsOfAText(t *testing.T) {
 	l := language(t, "english")
-	require.Equal(t, []string{"Alcohol is never reimbursed.", "Late claims are rejected."}, l.Parts("Alcohol is never reimbursed. Late claims are rejected."))
-	require.Equal(t, []string{"Alcohol is never reimbursed", "late claims are rejected."}, l.Parts("Alcohol is never reimbursed, and late claims are rejected."))
+	require.Equal(t, []Part{{"Alcohol is never reimbursed.", false}, {"Late claims are rejected.", false}}, l.Parts("Alcohol is never reimbursed. Late claims are rejected."))
+	require.Equal(t, []Part{{"Alcohol is never reimbursed", false}, {"late claims are rejected.", true}}, l.Parts("Alcohol is never reimbursed, and late claims are rejected."))
 	require.Empty(t, l.Parts("Alcohol is never reimbursed."))
 	require.Empty(t, l.Parts("Alcohol is reimbursed, never."), "too short to say something")
 }
