@@ -260,7 +260,7 @@ func (r *Reindexer) guarded(do func() error) (err error) {
 	defer func() {
 		if reason := recover(); reason != nil {
 			r.log.Error("panic", "reason", fmt.Sprint(reason), "stack", string(debug.Stack()))
-			err = fmt.Errorf("this is the daemon's fault; its log has more: %v", reason)
+			err = errors.New("this is the daemon's fault; its log has more")
 		}
 	}()
 	return do()
