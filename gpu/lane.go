@@ -248,7 +248,7 @@ func (l *lane) prepare() {
 // budget is the tokens of a batch.
 func (l *lane) budget(p Priority) int {
 	most := l.scheduler.options.BatchTokens
-	if p == Interactive || l.scheduler.watched <= 0 {
+	if p == Interactive || !l.scheduler.beside() {
 		return most
 	}
 	return min(max(l.speed.during(besideTime), besideTokens), most)

@@ -28,14 +28,13 @@ type Options struct {
 // bulkShare is how many interactive batches run for a bulk batch that waits.
 const bulkShare = 4
 
-// Beside interactive calls a bulk batch is no larger than runs in besideTime at
-// the speed measured, but besideTokens are always allowed: fewer would not keep
-// a CPU's cores busy. The calls count as over when watchedBatches full batches'
-// worth of bulk have begun since the last.
+// Until besideLast after an interactive batch a bulk one is no larger than runs in
+// besideTime at the speed measured, though besideTokens are always allowed: fewer
+// would not keep a CPU's cores busy.
 const (
-	besideTime     = 6 * time.Millisecond
-	besideTokens   = 128
-	watchedBatches = 64
+	besideLast   = time.Second
+	besideTime   = 6 * time.Millisecond
+	besideTokens = 128
 )
 
 // Scheduler runs texts in batches on the devices of one or several models. It
@@ -62,18 +61,18 @@ type Scheduler struct {
 	cut     context.CancelFunc
 	running sync.WaitGroup // the workers, the probes of sick devices, and what callers left
 
-	mu         sync.Mutex
-	room       *sync.Cond // something stopped waiting
-	processors []processor
-	closed     bool   // no more calls are let in
-	abandoned  bool   // and those that were are given up
-	submitting int    // calls that were let in and still enqueue texts
-	batches    uint64 // that have begun
-	bulkTurns  int    // bulk batches that have begun
-	bulkRuns   int    // bulk batches in progress
-	streak     int    // interactive batches since the last bulk one
-	delayed    int    // interactive texts waiting that a bulk batch has delayed
-	watched    int    // bulk tokens that are still to begin in short batches; ≤ 0: none
+	mu          sync.Mutex
+	room        *sync.Cond // something stopped waiting
+	processors  []processor
+	closed      bool      // no more calls are let in
+	abandoned   bool      // and those that were are given up
+	submitting  int       // calls that were let in and still enqueue texts
+	batches     uint64    // that have begun
+	bulkTurns   int       // bulk batches that have begun
+	bulkRuns    int       // bulk batches in progress
+	streak      int       // interactive batches since the last bulk one
+	delayed     int       // interactive texts waiting that a bulk batch has delayed
+	interactive time.Time // when the last such batch began
 }
 
 // processor is what runs one batch at a time.

@@ -219,22 +219,20 @@ func (s *Scheduler) begin(p int, l *lane, priority Priority, w *worker) *run {
 	s.batches++
 	l.served = s.batches
 	if priority == Bulk {
-		s.bulkTurn(b.input.Tokens())
+		s.bulkTurn()
 	} else {
-		s.interactiveTurn()
+		s.streak++
+		s.interactive = now
 	}
 	s.room.Broadcast()
 	return &run{worker: w, processor: p, lane: l, device: l.devices[p], priority: priority, batch: b}
 }
 
-func (s *Scheduler) interactiveTurn() {
-	s.streak++
-	s.watched = watchedBatches * s.options.BatchTokens
-}
+// beside reports whether bulk batches run beside interactive ones.
+func (s *Scheduler) beside() bool { return time.Since(s.interactive) < besideLast }
 
 // bulkTurn notes that a bulk batch begins, which delays all that wait.
-func (s *Scheduler) bulkTurn(tokens int) {
-	s.watched -= tokens
+func (s *Scheduler) bulkTurn() {
 	s.bulkTurns++
 	s.bulkRuns++
 	s.streak, s.delayed = 0, 0

@@ -73,43 +73,6 @@ func TestBulkDoesNotStarve(t *testing.T) {
 	})
 }
 
-// While queries come, a bulk batch takes as many texts as run in besideTime, or
-// besideTokens; some time after the last query it is as large as it may be.
-func TestBulkIsShortBesideQueries(t *testing.T) {
-	for _, c := range []struct {
-		perToken time.Duration
-		short    int // texts
-	}{{10 * time.Microsecond, 9}, {ms, 2}} {
-		synctest.Test(t, func(t *testing.T) {
-			d := &fakeDevice{perToken: c.perToken, onRun: func(b *Batch) error {
-				require.Equal(t, b.Tokens() != 4, b.Bulk)
-				return nil
-			}}
-			s, stop := start(t, Options{}, d)
-			defer stop()
-			const batches = watchedBatches + 4 // full ones
-			bulk := embed(t.Context(), s, Request{Texts: repeat(text(64), 16*batches), Priority: Bulk})
-			time.Sleep(1100 * c.perToken) // in the second batch: another is prepared
-			require.NoError(t, (<-embed(t.Context(), s, Request{Texts: []string{text(4)}})).err)
-			require.NoError(t, (<-bulk).err)
-			var texts []int
-			for _, lengths := range d.seen() {
-				texts = append(texts, len(lengths))
-			}
-			require.Equal(t, []int{16, 16, 1, 16}, texts[:4])
-			short := ceil(watchedBatches*16-16, c.short)
-			for _, n := range texts[4:][:short] {
-				require.Equal(t, c.short, n)
-			}
-			for _, n := range texts[4+short+1 : len(texts)-1] { // one was prepared, one is the last
-				require.Equal(t, 16, n)
-			}
-		})
-	}
-}
-
-func ceil(a, b int) int { return (a + b - 1) / b }
-
 // The same under random load, seen from outside: between a query's arrival and
 // its answer at most one bulk batch was in progress on each device.
 func TestNoQueryWaitsForTwoBulkBatches(t *testing.T) {
@@ -173,6 +136,55 @@ func (v *intervals) bulkWithin(from, to time.Time) (n int) {
 		}
 	}
 	return n
+}
+
+// While queries come, a bulk batch takes as many texts as run in besideTime, or
+// besideTokens; besideLast after the last query it is as large as it may be.
+func TestBulkIsShortBesideQueries(t *testing.T) {
+	const query, full = 4, 1024 // tokens
+	for perToken, short := range map[time.Duration]int{10 * time.Microsecond: 9 * 64, 50 * time.Microsecond: 2 * 64} {
+		synctest.Test(t, func(t *testing.T) {
+			var queried time.Time
+			var during, after []int // tokens of bulk batches
+			s, stop := start(t, Options{}, &fakeDevice{perToken: perToken, onRun: func(b *Batch) error {
+				beside := !queried.IsZero() && time.Since(queried) < besideLast
+				switch {
+				case b.Tokens() == query:
+					queried = time.Now()
+				case beside:
+					during = append(during, b.Tokens())
+				default:
+					after = append(after, b.Tokens())
+				}
+				require.Equal(t, b.Tokens() != query, b.Bulk)
+				return nil
+			}})
+			defer stop()
+			bulk := embed(t.Context(), s, Request{Texts: repeat(text(64), 3200), Priority: Bulk})
+			time.Sleep(1100 * perToken) // in the second batch: another is prepared
+			require.NoError(t, (<-embed(t.Context(), s, Request{Texts: []string{text(query)}})).err)
+			require.NoError(t, (<-bulk).err)
+			require.Equal(t, full, during[0])
+			require.Subset(t, []int{short}, during[1:])
+			require.Equal(t, []int{full, full, short}, after[:3])
+			require.Subset(t, []int{full}, after[3:len(after)-1])
+			require.Greater(t, len(after), 50)
+		})
+	}
+}
+
+// Queries themselves are not cut short by those before them.
+func TestQueriesBesideQueriesAreWhole(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := &fakeDevice{perToken: ms}
+		s, stop := start(t, Options{}, d)
+		defer stop()
+		for _, texts := range []int{1, 16} {
+			_, err := s.Embed(t.Context(), Request{Texts: repeat(text(64), texts)})
+			require.NoError(t, err)
+			require.Len(t, d.seen()[len(d.seen())-1], texts)
+		}
+	})
 }
 
 // Calls of one priority take turns: a short one is not behind a long one.

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"runtime/debug"
 	"sync"
 	"time"
 
@@ -243,7 +244,7 @@ func (r *Reindexer) start(c store.Collection, by claim, bound float64) {
 	r.group.Go(func() {
 		defer close(n.done)
 		defer cancel()
-		err := r.run(ctx, c, bound, n)
+		err := r.guarded(func() error { return r.run(ctx, c, bound, n) })
 		r.mu.Lock()
 		delete(r.runs, c.ID)
 		r.mu.Unlock()
@@ -251,6 +252,18 @@ func (r *Reindexer) start(c store.Collection, by claim, bound float64) {
 			r.failed(ctx, c, by, err)
 		}
 	})
+}
+
+// guarded makes an error of a panic: the job fails, and not the daemon, now and
+// after every restart.
+func (r *Reindexer) guarded(do func() error) (err error) {
+	defer func() {
+		if reason := recover(); reason != nil {
+			r.log.Error("panic", "reason", fmt.Sprint(reason), "stack", string(debug.Stack()))
+			err = fmt.Errorf("this is the daemon's fault; its log has more: %v", reason)
+		}
+	}()
+	return do()
 }
 
 // failed keeps why a job ended. One that somebody else changed meanwhile has not

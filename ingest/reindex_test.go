@@ -226,6 +226,18 @@ func TestWritesDuringAReindex(t *testing.T) {
 	}
 }
 
+// A panic fails the job that it is in, and nothing else.
+func TestReindexPanics(t *testing.T) {
+	f := newReindexFixture(t, 60)
+	f.embedder.mu.Lock()
+	f.embedder.failAfter, f.embedder.panics = len(f.embedder.texts)+40, true
+	f.embedder.mu.Unlock()
+	f.begin("fixed/1")
+	job, _ := f.job()
+	require.Equal(t, Failed, job.State)
+	require.Contains(t, job.Reason, "the daemon's fault")
+}
+
 // A job stops where the device fails, and goes on without paying again.
 func TestReindexResumes(t *testing.T) {
 	f := newReindexFixture(t, 60)

@@ -42,6 +42,7 @@ type recorder struct {
 	prompt string // of documents
 
 	failAfter int           // texts; 0: never
+	panics    bool          // that is how it fails
 	gate      chan struct{} // calls wait until it is closed; nil: they do not
 }
 
@@ -94,6 +95,9 @@ func (r *recorder) Embed(ctx context.Context, q gpu.Request) ([]gpu.Embedding, e
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.failAfter > 0 && len(r.texts)+len(q.Texts) > r.failAfter {
+		if r.panics {
+			panic(errInjected)
+		}
 		return nil, errInjected
 	}
 	if r.err != nil {

@@ -292,7 +292,9 @@ func TestSearch(t *testing.T) {
 func TestServerTiming(t *testing.T) {
 	d := start(t)
 	d.collection(text("a", "x"))
-	timing := func(method, path string, header ...string) string { return d.send(method, path, "", header...).header.Get("Server-Timing") }
+	timing := func(method, path string, header ...string) string {
+		return d.send(method, path, "", header...).header.Get("Server-Timing")
+	}
 	for _, path := range []string{"/v1/identity", "/v1/collections", "/v1/collections/c/documents"} {
 		require.Regexp(t, `total;dur=[0-9.]+$`, timing("GET", path, "Authorization", bearer("alice")), path)
 	}

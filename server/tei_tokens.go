@@ -27,7 +27,7 @@ func (s *Server) teiTokenize(q *request) error {
 		return err
 	}
 	t, o := s.backend.Tokenizer(), tokenizer.Options{NoSpecialTokens: body.AddSpecialTokens != nil && !*body.AddSpecialTokens}
-	if err := q.takeEncoding(prompt, body.Inputs); err != nil {
+	if err := q.takeEncoding(t, prompt, body.Inputs); err != nil {
 		return err
 	}
 	out := &pages{q: q}
@@ -51,12 +51,12 @@ func (s *Server) teiTokenize(q *request) error {
 }
 
 // takeEncoding charges for what tokenizing takes, of one text after the other.
-func (q *request) takeEncoding(prompt string, texts []string) error {
-	longest := 0
+func (q *request) takeEncoding(t *tokenizer.Tokenizer, prompt string, texts []string) error {
+	most := 0
 	for _, text := range texts {
-		longest = max(longest, len(prompt)+len(text))
+		most = max(most, t.Memory(text))
 	}
-	return q.take(encodingBytes * longest)
+	return q.take(t.Memory(prompt) + most)
 }
 
 // writeTokens writes the tokens of the text in place i, a list of client.Token.
@@ -83,10 +83,6 @@ func (p *pages) writeTokens(t *tokenizer.Tokenizer, e *tokenizer.Encoding, text 
 }
 
 const (
-	// encodingBytes is what tokenizing takes of memory, of each byte of a text of
-	// which every byte is a token.
-	encodingBytes = 64
-
 	tokenBytes = 128           // what a client.Token takes beside its text, at most
 	escaped    = len(`\u0000`) // a character, of one byte or more
 )

@@ -111,7 +111,27 @@ func freeAddress() (string, error) {
 	return listener.Addr().String(), listener.Close()
 }
 
+// absolute makes paths mean the same in a configuration file, wherever that is.
+func (c *benchSettings) absolute() (err error) {
+	paths := []*string{&c.data, &c.policies}
+	if info, err := os.Stat(c.model); err == nil && info.IsDir() {
+		paths = append(paths, &c.model) // else it is a name
+	}
+	for _, path := range paths {
+		if *path == "" {
+			continue
+		}
+		if *path, err = filepath.Abs(*path); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 func (d *benchDaemon) configure(address string, c benchSettings) error {
+	if err := c.absolute(); err != nil {
+		return err
+	}
 	if err := os.WriteFile(d.path("secret"), d.secret, 0o600); err != nil {
 		return err
 	}

@@ -14,11 +14,11 @@ import (
 
 var onePerson = map[string]person{"ann": {tenant: "acme", roles: []string{"admin"}}}
 
-// Whoever may not write is told of all files, also of those that are no documents.
+// Whoever may not write is told that nothing was written, and what to do.
 func TestIngestWithoutTheRole(t *testing.T) {
 	t.Parallel()
 	d := newHome(t, map[string]person{"ann": {tenant: "acme", roles: []string{"admin"}}, "bob": {tenant: "acme", roles: []string{"read"}}}).serve()
-	dir := lay(t, t.TempDir(), map[string]string{"a.md": "# A", "b.md": "# B", "c.md": "# C", "latin.txt": "\xff"})
+	dir := lay(t, t.TempDir(), map[string]string{"a.md": "# A", "b.md": "# B", "c.md": "# C"})
 	r := d.run("bob", "ingest", dir, "-c", "docs")
 	require.Equal(t, 1, r.code)
 	require.Contains(t, r.err, "the collection docs is not there, or not for you; creating it: Forbidden: your role does not allow this: it is read, and admin is needed (here: --api-key")
@@ -26,7 +26,7 @@ func TestIngestWithoutTheRole(t *testing.T) {
 	d.collection("ann", "docs")
 	r = d.run("bob", "ingest", dir, "-c", "docs")
 	require.Equal(t, 1, r.code)
-	for _, line := range []string{"failed latin.txt: ", "3 of 4 documents not written: ", "it is read, and write is needed (here: --api-key", "1 of 4 documents failed"} {
+	for _, line := range []string{"3 of 3 documents not written: ", "it is read, and write is needed (here: --api-key"} {
 		require.Contains(t, r.err, line)
 	}
 }

@@ -109,10 +109,8 @@ func blocks(t *testing.T, heading string) (all []string) {
 // other ports and with a model that is loaded at once.
 func TestReadmeStarts(t *testing.T) {
 	t.Parallel()
-	for _, program := range []string{"awk", "curl"} {
-		if _, err := exec.LookPath(program); err != nil {
-			needs.Missing(t, program, err)
-		}
+	if out, err := exec.Command("bash", "-ec", "awk 1 /dev/null; curl --json '{}' --version").CombinedOutput(); err != nil {
+		needs.Missing(t, "awk and curl 7.82", fmt.Errorf("%w: %s", err, out))
 	}
 	h := &home{t: t, dir: t.TempDir()}
 	text := blocks(t, "## Use it for real")

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"unsafe"
 
 	"github.com/stretchr/testify/require"
 )
@@ -69,4 +70,46 @@ func TestCutTextsAreWindows(t *testing.T) {
 			require.Equal(t, whole.Offsets[whole.Len()-n+1:], cut.Offsets[1:], model)
 		}
 	}
+}
+
+// What encoding holds at its end, all of it together, is within what Memory says,
+// whatever normalizers make of the text; of plain English it says no more than that.
+func TestMemoryIsWhatEncodingTakes(t *testing.T) {
+	const size = 5 << 10
+	for _, model := range models {
+		tok := load(t, model)
+		for _, unit := range []string{"!", "a ", "word ", "a", " ", "é", "É", "日", "\x01a", "a\n", "ﷺ", "ﬁ", "Ａ", "e\u0301", "\u1fa2", "漢 ", "½", "🙂", "㌔", "ẛ̣", "가"} {
+			tok.scratch = sync.Pool{}
+			text := strings.Repeat(unit, size/len(unit))
+			s, e := tok.borrow(Options{}), &Encoding{}
+			tok.tokenize(s, &s.first, text, Options{})
+			require.NoError(t, tok.finish(e, s, tok.template.single, Options{}))
+			require.Less(t, held(s, e), tok.Memory(text), "%s, %q", model, unit)
+		}
+		require.Equal(t, 500*encodingBytes, tok.Memory(strings.Repeat("word ", 100)))
+	}
+}
+
+// held is the bytes that have been taken.
+func held(s *scratch, e *Encoding) int {
+	total := 0
+	for _, n := range []int{
+		room(s.first.ids), room(s.first.offsets), room(s.first.words), room(s.segments), room(s.parts), room(s.pieces),
+		room(s.words.spans), room(s.words.next), room(s.workspace.arrivals), room(s.workspace.queue.heap), room(s.workspace.queue.links),
+		room(e.IDs), room(e.TypeIDs), room(e.Offsets), room(e.Words), room(e.Special),
+	} {
+		total += n
+	}
+	for _, d := range []*draft{&s.draft, &s.words.draft} {
+		for _, n := range d.buffers {
+			total += room(n.text) + room(n.edits)
+		}
+		total += room(d.spare)
+	}
+	return total
+}
+
+func room[T any](s []T) int {
+	var one T
+	return cap(s) * int(unsafe.Sizeof(one))
 }

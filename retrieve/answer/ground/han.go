@@ -40,9 +40,12 @@ func han(run string, afterNumber bool) (parts []string) {
 		unit, positive := prefix(run[at:], hanUnits), prefix(run[at:], hanPositives)
 		value, digits := hanNumber(run[at:])
 		switch {
+		case afterNumber && at == from && scales[run[at:at+n]] > 0: // 3万
+			cut(at, n, run[at:at+n])
 		case afterNumber && at == from && unit != "":
 			n = len(unit)
 			cut(at, n, unit)
+			afterNumber = false
 		case strings.HasPrefix(run[at:], hanPercent):
 			if value, digits = hanNumber(run[at+len(hanPercent):]); digits > 0 {
 				n = len(hanPercent) + digits
@@ -85,6 +88,7 @@ func counted(text string, digits int) bool {
 }
 
 // hanNumber reads the numeral that a text begins with, in so many bytes; 0: none.
+// One of scales alone, as in "tens of thousands", is none.
 func hanNumber(text string) (value float64, bytes int) {
 	total, section, digit := 0.0, 0.0, 0.0
 	for at, r := range text {
@@ -93,6 +97,10 @@ func hanNumber(text string) (value float64, bytes int) {
 		switch {
 		case isDigit:
 			digit = 10*digit + d
+		case scale >= 1e4 && at == 0:
+			return 0, 0
+		case scale >= 1e4 && total >= scale: // 一亿五千万
+			total, section, digit = total+(section+digit)*scale, 0, 0
 		case scale >= 1e4:
 			total, section, digit = (total+section+digit)*scale, 0, 0
 		case scale > 0:

@@ -131,6 +131,14 @@ func TestChinese(t *testing.T) {
 	}
 	require.Equal(t, []string{"天", "带薪"}, han("天带薪", true))
 	require.Equal(t, []string{"天带薪"}, han("天带薪", false))
+	require.Equal(t, []string{"万", "元", "年费"}, han("万元年费", true))
+	require.Equal(t, []string{"数万元"}, han("数万元", false))
+	s := NewSource([]Section{{"", "罚款为3万元。会员有1.5亿人。"}}, language(t, "cjk"))
+	for _, sentence := range []string{"罚款为三万元。", "罚款为30,000元。", "会员有一亿五千万人。"} {
+		require.Empty(t, s.Faults(sentence, Context{}), sentence)
+	}
+	require.Contains(t, s.Faults("罚款为3元。", Context{}), Number)
+	require.Contains(t, s.Faults("罚款为三百万元。", Context{}), Number)
 }
 
 // A long run of numerals is gone through once.
