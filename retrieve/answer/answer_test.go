@@ -104,6 +104,16 @@ func TestPartsHideNoName(t *testing.T) {
 	require.Equal(t, map[string]int{"name": 1}, got.Dropped)
 }
 
+// Sentences are not checked for who has left: the checks of long ones take a while.
+func TestChecksEndWithTheirContext(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	q := &answering{response: Response{Dropped: map[string]int{}}}
+	_, err := q.checked(ctx, []Sentence{{meals, nil}})
+	require.ErrorIs(t, err, context.Canceled)
+	require.Empty(t, q.response.Dropped)
+}
+
 func TestTooManySentences(t *testing.T) {
 	h := newHouse(t, travel(), says(sentences("S2", strings.Split(strings.TrimSuffix(strings.Repeat(meals+"|", 50), "|"), "|")...)))
 	got := h.ask("What is the meal allowance?")

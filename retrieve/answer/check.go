@@ -39,6 +39,9 @@ type standing struct {
 func (q *answering) checked(ctx context.Context, said []Sentence) ([]Sentence, error) {
 	var kept []standing
 	for i, s := range said {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
 		s, reason := q.check(i, s)
 		if reason != "" {
 			q.response.Dropped[reason]++

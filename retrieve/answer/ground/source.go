@@ -48,8 +48,9 @@ type Source struct {
 	lines    []line
 }
 
-// line is what one sentence of a source says, with its titles.
+// line is what one sentence of a source says.
 type line struct {
+	above    *line // what its titles say; nil: it has none
 	terms    map[string]bool
 	values   map[string][]measure // of each number
 	units    map[string]bool
@@ -64,9 +65,13 @@ func NewSource(sections []Section, l *Language) *Source {
 	var text, initials strings.Builder
 	for _, section := range sections {
 		titles, body := bounded(section.Titles), bounded(section.Text)
-		above := l.read(titles)
+		above := l.line(titles)
+		maps.Copy(s.terms, above.terms)
 		for _, sentence := range sentences(body) {
-			s.lines = append(s.lines, above.with(l.read(sentence)))
+			below := l.line(sentence)
+			below.above = &above
+			maps.Copy(s.terms, below.terms)
+			s.lines = append(s.lines, below)
 		}
 		text.WriteString(titles + "\n" + body + "\n")
 	}
@@ -75,9 +80,6 @@ func NewSource(sections []Section, l *Language) *Source {
 		initials.WriteString(first(w.folded))
 	}
 	s.text, s.initials = fold(text.String()), initials.String()
-	for _, line := range s.lines {
-		maps.Copy(s.terms, line.terms)
-	}
 	return s
 }
 
@@ -117,19 +119,30 @@ func (l line) add(value string, m measure) {
 	}
 }
 
-// with is a sentence under titles: these deny nothing.
-func (above said) with(below said) line {
-	l := below.line
-	l.dates, l.times = slices.Concat(l.dates, above.dates), slices.Concat(l.times, above.times)
-	for value, measures := range above.values {
-		l.values[value] = append(l.values[value], measures...)
+// line is a text of a source: numbers are words of it, in all readings.
+func (l *Language) line(text string) line {
+	read := l.read(text).line
+	for value := range read.values {
+		read.terms[value] = true
 	}
-	maps.Copy(l.terms, above.terms)
-	for value := range l.values { // in all readings
-		l.terms[value] = true
+	return read
+}
+
+// titles are what is above a line.
+func (l line) titles() line {
+	if l.above == nil {
+		return line{}
 	}
-	maps.Copy(l.units, above.units)
-	return l
+	return *l.above
+}
+
+func (l line) hasTerm(term string) bool { return l.terms[term] || l.titles().terms[term] }
+
+func (l line) hasUnit(unit string) bool { return l.units[unit] || l.titles().units[unit] }
+
+// measures are those of a number; none: it isn't there.
+func (l line) measures(value string) []measure {
+	return slices.Concat(l.values[value], l.titles().values[value])
 }
 
 // Faults of what is said in a context: what no sentence of the source says. A
@@ -204,8 +217,11 @@ func (l line) faults(read said, c Context) []Fault {
 }
 
 func (l line) hasDates(days [][]date) bool {
-	year := func(y int) bool { return l.values[format(float64(y))] != nil }
-	have := slices.Concat(l.dates...)
+	if len(days) == 0 {
+		return true
+	}
+	year := func(y int) bool { return len(l.measures(format(float64(y)))) > 0 }
+	have := slices.Concat(slices.Concat(l.dates...), slices.Concat(l.titles().dates...))
 	for _, readings := range days {
 		said := slices.ContainsFunc(readings, func(d date) bool {
 			return slices.ContainsFunc(have, func(h date) bool { return h.says(d, year) })
@@ -219,7 +235,7 @@ func (l line) hasDates(days [][]date) bool {
 
 func (l line) hasTimes(hours []int) bool {
 	for _, t := range hours {
-		if !slices.Contains(l.times, t) {
+		if !slices.Contains(l.times, t) && !slices.Contains(l.titles().times, t) {
 			return false
 		}
 	}
@@ -228,7 +244,7 @@ func (l line) hasTimes(hours []int) bool {
 
 func (l line) hasNumbers(all []quantity) bool {
 	for _, q := range all {
-		if l.values[q.value] == nil && l.values[q.other] == nil && !q.bare {
+		if len(l.measures(q.value)) == 0 && len(l.measures(q.other)) == 0 && !q.bare {
 			return false
 		}
 	}
@@ -239,12 +255,12 @@ func (l line) hasNumbers(all []quantity) bool {
 // source, where it measures something there.
 func (l line) hasUnits(all []quantity, named map[string]bool) bool {
 	for unit := range named {
-		if !l.units[unit] {
+		if !l.hasUnit(unit) {
 			return false
 		}
 	}
 	for _, q := range all {
-		have := slices.Concat(l.values[q.value], l.values[q.other])
+		have := slices.Concat(l.measures(q.value), l.measures(q.other))
 		if len(have) > 0 && !slices.ContainsFunc(have, q.measure.fits) {
 			return false
 		}
@@ -255,7 +271,7 @@ func (l line) hasUnits(all []quantity, named map[string]bool) bool {
 // HasMoney reports an amount of money anywhere in the source.
 func (s *Source) HasMoney() bool {
 	return slices.ContainsFunc(s.lines, func(l line) bool {
-		return slices.ContainsFunc(currencies, func(c string) bool { return l.units[c] })
+		return slices.ContainsFunc(currencies, l.hasUnit)
 	})
 }
 

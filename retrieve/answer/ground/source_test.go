@@ -1,6 +1,8 @@
 package ground
 
 import (
+	"fmt"
+	"runtime"
 	"strings"
 	"testing"
 
@@ -144,6 +146,22 @@ func TestManyChineseNumerals(t *testing.T) {
 	run := strings.Repeat("一", 1<<20)
 	require.Equal(t, []string{run}, han(run, false))
 	require.Equal(t, []string{"一", "5", "%"}, han("一百分之五", false))
+}
+
+// Titles hold for every sentence, and are kept once.
+func TestTitlesAreKeptOnce(t *testing.T) {
+	var titles strings.Builder
+	for i := range 1500 {
+		fmt.Fprintf(&titles, "w%d %d ", i, i)
+	}
+	l := language(t, "english")
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	s := NewSource([]Section{{titles.String(), strings.Repeat("\n- xyz", 1500)}}, l)
+	runtime.ReadMemStats(&after)
+	require.Less(t, after.TotalAlloc-before.TotalAlloc, uint64(32<<20))
+	require.Empty(t, s.Faults("xyz w7 1400", Context{}))
+	require.NotEmpty(t, s.Faults("xyz w7 1600", Context{}))
 }
 
 // Numbers of more digits than a float64 tells apart are not mistaken for others.

@@ -48,7 +48,7 @@ func (l line) shares(terms map[string]bool, c Context) (whole, added float64) {
 		if !c.asked[term] {
 			beyond += w
 		}
-		if !l.terms[term] {
+		if !l.hasTerm(term) {
 			continue
 		}
 		if have += w; !c.asked[term] {
