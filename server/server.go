@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"net"
 	"os"
+	"runtime"
 	"sync/atomic"
 	"time"
 
@@ -49,6 +50,7 @@ type Server struct {
 	limits      config.Limits
 	demo        bool
 	version     string
+	tokenizing  int // texts at once
 	audit       *audit.Log
 	traces      *traces.Exporter
 	log         *slog.Logger
@@ -73,6 +75,7 @@ func New(o Options) *Server {
 		limits:      o.Limits,
 		demo:        o.Demo,
 		version:     o.Version,
+		tokenizing:  runtime.GOMAXPROCS(0), // as the scheduler has it when the daemon opens
 		audit:       o.Audit,
 		traces:      o.Traces,
 		log:         o.Log,

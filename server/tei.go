@@ -1,7 +1,6 @@
 package server
 
 import (
-	"runtime"
 	"strconv"
 	"strings"
 	"time"
@@ -179,7 +178,7 @@ func (s *Server) teiInfo(q *request) error {
 		ModelType:             client.ModelType{Embedding: client.EmbeddingModel{Pooling: string(info.Pooling)}},
 		MaxConcurrentRequests: s.limits.ConcurrentRequests, MaxInputLength: info.MaxTokens,
 		MaxBatchTokens: info.BatchTokens, MaxClientBatchSize: maxInputs,
-		TokenizationWorkers: runtime.GOMAXPROCS(0), Version: s.version,
+		TokenizationWorkers: s.tokenizing, Version: s.version,
 	}
 	if r := s.backend.Reranker(); r != nil {
 		info := r.Info()

@@ -1,5 +1,5 @@
 // Package statistics says what is known of figures over cases: intervals, tests
-// and correlations. What gonum has comes from gonum; the rest agrees with SciPy
+// and correlations; and how good one ranking is. What gonum has comes from gonum; the rest agrees with SciPy
 // (testdata/goldens.py makes the values that the tests compare with).
 package statistics
 

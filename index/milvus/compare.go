@@ -114,11 +114,3 @@ func (c *comparison) others(ctx context.Context, on *collection) error {
 	}
 	return on.delete(ctx, dead)
 }
-
-// CollectionNames are those of an index on each of the clusters.
-func CollectionNames(clusters []*Cluster, o Options) (names []string) {
-	for _, c := range collections(clusters, o) {
-		names = append(names, c.name)
-	}
-	return names
-}

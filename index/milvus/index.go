@@ -136,6 +136,14 @@ func collections(clusters []*Cluster, o Options) (all []*collection) {
 	return all
 }
 
+// CollectionNames are those of an index on each of the clusters.
+func CollectionNames(clusters []*Cluster, o Options) (names []string) {
+	for _, c := range collections(clusters, o) {
+		names = append(names, c.name)
+	}
+	return names
+}
+
 // Lacks returns the documents of a shared index that were not whole when it was
 // opened. If the store still has them as they are here, rows were lost: the index
 // is to be removed and filled again. Else the feed brings their successors.
@@ -167,7 +175,7 @@ func (ix *Index) load(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := ix.compare(ctx, snapshot); err != nil {
+	if err := ix.loadShards(ctx, snapshot); err != nil {
 		snapshot.Close()
 		return err
 	}
@@ -175,7 +183,8 @@ func (ix *Index) load(ctx context.Context) error {
 	return nil
 }
 
-func (ix *Index) compare(ctx context.Context, live *local.Reader) error {
+// loadShards finds out what the clusters have of the live documents, and lack.
+func (ix *Index) loadShards(ctx context.Context, live *local.Reader) error {
 	missing, err := ix.claimAll(live)
 	if err != nil {
 		return err

@@ -130,7 +130,7 @@ type answering struct {
 	language *ground.Language
 	context  []Passage
 	sources  map[string]*ground.Source // by id of the passage
-	judged   ground.Context            // of the sentences
+	words    ground.Context            // that sentences are judged in
 	subjects []string                  // names that are asked about, and those like them
 	response Response
 	trace    *trace.Recorder
@@ -204,7 +204,7 @@ func (q *answering) run(ctx, model context.Context) error {
 
 // settle checks what the model says, and keeps what stands.
 func (q *answering) settle(ctx context.Context, said []Sentence) error {
-	q.judged = q.groundContext()
+	q.words = q.groundContext()
 	standing, err := q.checked(ctx, said)
 	if err != nil {
 		return err

@@ -113,7 +113,7 @@ func (q *answering) sayingParts(text string, cited []Passage) (say []string, par
 // faultOf is why a passage does not say a part, or nothing that is asked for.
 func (q *answering) faultOf(part ground.Part, p Passage) string {
 	source := q.source(p)
-	faults := source.FaultsOf(part, q.judged)
+	faults := source.FaultsOf(part, q.words)
 	switch {
 	case len(faults) > 0:
 		return string(faults[0])

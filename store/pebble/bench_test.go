@@ -90,7 +90,7 @@ func BenchmarkRecords100(b *testing.B) {
 	for name, limit := range map[string]int{"tables": 0, "cache": recordCacheSize} {
 		b.Run(name, func(b *testing.B) {
 			s, collection := benchStore(b, 20_000)
-			s.cache.limit = limit
+			s.records.limit = limit
 			_, err := s.Records(b.Context(), collection, all(20_000))
 			require.NoError(b, err)
 			ordinals := make([]uint32, 100)

@@ -85,7 +85,7 @@ func (s *Store) commitWrites() {
 
 // apply puts the batch into the log and the memtable. The counters advance with it.
 func (s *Store) apply(t *txn) {
-	s.cache.write(t.batch, func() {
+	s.records.write(t.batch, func() {
 		if err := s.db.ApplyNoSyncWait(t.batch, pebble.Sync); err != nil {
 			s.guard.fail(err)
 		}

@@ -41,7 +41,7 @@ func (s *Store) eachBody(ctx context.Context, generation uint32, sorted []uint32
 		return err
 	}
 	defer s.use.RUnlock()
-	read := s.cache.read(s.db, generation, sorted)
+	read := s.records.read(s.db, generation, sorted)
 	if read.missing > 0 {
 		if err := errors.Join(s.fill(ctx, &read), read.snapshot.Close()); err != nil {
 			return err
@@ -73,7 +73,7 @@ func (s *Store) fill(ctx context.Context, read *recordsRead) error {
 			return err
 		}
 	}
-	s.cache.keep(read)
+	s.records.keep(read)
 	return nil
 }
 

@@ -59,7 +59,7 @@ type Store struct {
 	applied chan *write
 	workers sync.WaitGroup
 	state   state // of the committer
-	cache   *recordCache
+	records *recordCache
 
 	feed feed
 }
@@ -152,7 +152,7 @@ func openClaimed(dir string, options Options, lock io.Closer) (*Store, error) {
 		ending:   make(chan struct{}),
 		writes:   make(chan *write),
 		applied:  make(chan *write, maxUnsynced),
-		cache:    newRecordCache(recordCacheSize),
+		records:  newRecordCache(recordCacheSize),
 	}
 	if err := s.openDB(dir, options); err != nil {
 		return nil, errors.Join(err, codec.Close())

@@ -51,8 +51,8 @@ var faults = map[string]struct {
 	"a barrier started twice":           {mistaken(10), "is started a second time", 719},
 	"written over while others read it": {mistaken(11), "race in shared memory", 719},
 	"one arrival too many":              {mistaken(12), "one arrival more than the 1 of the barrier's phase", 719},
-	"a tensor map in global memory":     {mistaken(14), "a tensor map in global memory", 719},
 	"no barrier":                        {mistaken(13), "no barrier has been started", 719},
+	"a tensor map in global memory":     {mistaken(14), "a tensor map in global memory", 719},
 }
 
 // mistaken launches tile with one of its mistakes.

@@ -32,6 +32,7 @@ func readClaims(t *testing.T) (all []passage) {
 // passages of a language are shown together.
 func TestClaims(t *testing.T) {
 	all := readClaims(t)
+	require.Len(t, all, 10)
 	shown := map[string][]*Source{}
 	languages := map[string]*Language{}
 	for _, p := range all {
@@ -46,6 +47,7 @@ func TestClaims(t *testing.T) {
 		s := shown[p.analyzer][seen[p.analyzer]]
 		seen[p.analyzer]++
 		for _, claim := range p.claims {
+			require.Contains(t, "+-~!", claim[:1], claim)
 			stands := strings.ContainsAny(claim[:1], "+~")
 			require.Equal(t, stands, len(s.Faults(claim[2:], c)) == 0, claim)
 		}

@@ -27,6 +27,12 @@ func NewContext(question string, sources []*Source, l *Language) Context {
 	return c
 }
 
+// weightParts are those of a weight of 1. Sums of whole parts are exact, so that the
+// order in which a map yields its terms judges no sentence.
+const weightParts = 1 << 20
+
 // weight of a term: its inverse document frequency in what was shown, smoothed so
 // that one source makes no word worthless.
-func (c Context) weight(term string) float64 { return 1 + math.Log((c.shown+1)/(c.in[term]+1)) }
+func (c Context) weight(term string) float64 {
+	return math.Round(weightParts*(1+math.Log((c.shown+1)/(c.in[term]+1)))) / weightParts
+}

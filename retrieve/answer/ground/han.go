@@ -1,6 +1,8 @@
 package ground
 
 import (
+	"cmp"
+	"slices"
 	"strings"
 	"unicode/utf8"
 )
@@ -12,8 +14,18 @@ var hanDigits = map[rune]float64{'〇': 0, '零': 0, '一': 1, '二': 2, '两': 
 
 var hanScales = map[rune]float64{'十': 10, '百': 100, '千': 1000, '万': 1e4, '萬': 1e4, '亿': 1e8, '億': 1e8}
 
-// hanUnits are, longest first, names of units; all of them are in units.
-var hanUnits = strings.Fields("个星期 個星期 个小时 個小時 个月 個月 星期 小时 小時 分钟 分鐘 美元 欧元 歐元 英镑 日元 天 日 周 週 月 年 秒 元")
+// hanUnits are the names of units in Chinese, longest first.
+var hanUnits = hanNames(units)
+
+func hanNames(all map[string]string) (names []string) {
+	for name := range all {
+		if r, _ := utf8.DecodeRuneInString(name); ideographic(r) {
+			names = append(names, name)
+		}
+	}
+	slices.SortFunc(names, func(a, b string) int { return cmp.Or(len(b)-len(a), strings.Compare(a, b)) })
+	return names
+}
 
 // counters stand between a number and what it counts.
 const counters = "个個名人次份项項条條台件位级級页頁倍期届"

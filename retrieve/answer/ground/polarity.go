@@ -5,7 +5,7 @@ import "strings"
 // negators turn around what follows them.
 var negators = set(`not no never none nobody nothing neither nor without cannot
 	nicht kein keine keinen keiner keinem nie niemals ohne pas jamais sans aucun aucune nunca ningun ninguna niet geen nooit zonder nao
-	不 没 沒 无 無 未 非 勿`)
+	` + strings.Join(strings.Split(hanNegators, ""), " "))
 
 // negatives deny something without a negator.
 var negatives = set(`only unless except excluding excludes excluded reject rejects rejected deny denies denied forbid forbids forbidden prohibit prohibits prohibited

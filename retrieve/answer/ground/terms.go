@@ -45,13 +45,14 @@ func (l line) shares(terms map[string]bool, c Context) (whole, added float64) {
 	for term := range terms {
 		w := c.weight(term)
 		all += w
-		if !c.asked[term] {
-			beyond += w
+		if l.hasTerm(term) {
+			have += w
 		}
-		if !l.hasTerm(term) {
+		if c.asked[term] {
 			continue
 		}
-		if have += w; !c.asked[term] {
+		beyond += w
+		if l.hasTerm(term) {
 			haveBeyond += w
 		}
 	}

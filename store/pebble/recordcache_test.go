@@ -20,7 +20,7 @@ func cachedStore(t testing.TB, n, limit int) (*Store, uint32) {
 	s, err := Open("data", Options{FS: vfs.NewMem()})
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, s.Close()) })
-	s.cache.limit = limit
+	s.records.limit = limit
 	c, _, err := s.CreateCollection(t.Context(), "t", "c", store.Settings{})
 	require.NoError(t, err)
 	for i := range n {
@@ -39,7 +39,7 @@ func all(n int) (ordinals []uint32) {
 
 // held is how many of the ordinals the cache has.
 func held(s *Store, generation uint32, ordinals []uint32) int {
-	read := s.cache.read(s.db, generation, ordinals)
+	read := s.records.read(s.db, generation, ordinals)
 	if read.snapshot != nil {
 		read.snapshot.Close() //nolint:errcheck // nothing was read
 	}
@@ -119,20 +119,20 @@ func TestOldReadsAreNotKept(t *testing.T) {
 	readRecords(t, s, c, all(2))
 	batch := s.db.NewBatch()
 	require.NoError(t, batch.Set(ordinalKey(tagRecord, c, 0), []byte("new"), nil))
-	before := s.cache.read(s.db, c, all(3))
+	before := s.records.read(s.db, c, all(3))
 	var during recordsRead
-	s.cache.write(batch, func() {
+	s.records.write(batch, func() {
 		require.Equal(t, 1, held(s, c, all(2)))
-		during = s.cache.read(s.db, c, all(3))
+		during = s.records.read(s.db, c, all(3))
 		for _, read := range []recordsRead{before, during} {
 			read.bodies[0] = []byte("old")
-			s.cache.keep(&read)
+			s.records.keep(&read)
 			require.Equal(t, 1, held(s, c, all(2)))
 		}
 	})
 	for _, read := range []recordsRead{before, during} {
 		require.NoError(t, read.snapshot.Close())
-		s.cache.keep(&read)
+		s.records.keep(&read)
 		require.Equal(t, 1, held(s, c, all(2)))
 	}
 	require.NoError(t, batch.Close())
@@ -145,13 +145,13 @@ func TestTheRecordCacheIsBounded(t *testing.T) {
 	for i := range 50 {
 		readRecords(t, s, c, all(i+1))
 		size := 0
-		for _, body := range s.cache.bodies {
+		for _, body := range s.records.bodies {
 			size += len(body) + recordOverhead
 		}
-		require.Equal(t, size, s.cache.size)
+		require.Equal(t, size, s.records.size)
 		require.LessOrEqual(t, size, limit)
 	}
-	require.NotEmpty(t, s.cache.bodies)
+	require.NotEmpty(t, s.records.bodies)
 }
 
 // Readers beside a writer: whoever begins after an acknowledgement reads what was
