@@ -7,12 +7,12 @@ import (
 	"sync/atomic"
 )
 
-// team is the goroutines that share a device's work: its helpers, and whoever
+// team is the goroutines that share a device's work: its workers, and whoever
 // calls run. One run at a time.
 type team struct {
 	size    int
-	start   chan int // a helper's number wakes one
-	helpers sync.WaitGroup
+	start   chan int // a worker's number wakes one
+	workers sync.WaitGroup
 
 	do       func(worker, task int)
 	tasks    int64
@@ -24,12 +24,12 @@ type team struct {
 func newTeam(size int) *team {
 	t := &team{size: size, start: make(chan int)}
 	for range size - 1 {
-		t.helpers.Go(t.help)
+		t.workers.Go(t.serve)
 	}
 	return t
 }
 
-func (t *team) help() {
+func (t *team) serve() {
 	for worker := range t.start {
 		t.work(worker)
 		t.busy.Done()
@@ -42,8 +42,7 @@ func (t *team) help() {
 func (t *team) run(tasks int, do func(worker, task int)) {
 	t.do, t.tasks = do, int64(tasks)
 	t.next.Store(0)
-	helpers := min(t.size, tasks) - 1
-	for worker := 1; worker <= helpers; worker++ {
+	for worker := 1; worker < min(t.size, tasks); worker++ {
 		t.busy.Add(1)
 		t.start <- worker
 	}
@@ -61,7 +60,7 @@ func (t *team) work(worker int) {
 	}
 }
 
-// recover keeps a helper's panic for run: nobody could recover it here.
+// recover keeps a worker's panic for run: nobody could recover it here.
 func (t *team) recover() {
 	if r := recover(); r != nil {
 		reason := fmt.Sprintf("%v\n%s", r, debug.Stack())
@@ -71,5 +70,5 @@ func (t *team) recover() {
 
 func (t *team) close() {
 	close(t.start)
-	t.helpers.Wait()
+	t.workers.Wait()
 }

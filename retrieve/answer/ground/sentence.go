@@ -38,6 +38,11 @@ func initial(before string) bool {
 	return len(last) == 1
 }
 
+// asks reports a question. NFKC has made all question marks of two scripts one.
+func asks(sentence string) bool {
+	return strings.HasSuffix(strings.TrimRight(sentence, " \t\n\"')]!.”’»"), "?")
+}
+
 // leastWords is how many words a part of a sentence has at least, to be held
 // against a source by itself.
 const leastWords = 3

@@ -43,17 +43,13 @@ func numeric(w word) bool {
 func (l line) shares(terms map[string]bool, c Context) (whole, added float64) {
 	var all, have, beyond, haveBeyond float64
 	for term := range terms {
-		w := c.weight(term)
-		all += w
+		w, had := c.weight(term), 0.0
 		if l.hasTerm(term) {
-			have += w
+			had = w
 		}
-		if c.asked[term] {
-			continue
-		}
-		beyond += w
-		if l.hasTerm(term) {
-			haveBeyond += w
+		all, have = all+w, have+had
+		if !c.asked[term] {
+			beyond, haveBeyond = beyond+w, haveBeyond+had
 		}
 	}
 	if added = 1; beyond > 0 {
