@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"runtime/debug"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -193,7 +192,7 @@ func (q *query) legs(ctx context.Context) ([]leg, error) {
 	var lost, partial bool
 	group, ctx := errgroup.WithContext(ctx)
 	if q.plan.DenseDepth > 0 {
-		group.Go(guarded(func() (err error) {
+		group.Go(index.Guarded(func() (err error) {
 			dense.hits, err = q.dense(ctx)
 			if partial = errors.Is(err, index.ErrPartial); partial {
 				err = nil
@@ -205,7 +204,7 @@ func (q *query) legs(ctx context.Context) ([]leg, error) {
 		}))
 	}
 	if q.plan.LexicalDepth > 0 {
-		group.Go(guarded(func() (err error) {
+		group.Go(index.Guarded(func() (err error) {
 			defer q.trace.Add("lexical", q.trace.Now())
 			lexical.hits, err = q.at.reader.Lexical(ctx, q.allowed, q.request.Query, q.plan.LexicalDepth)
 			return err
@@ -221,19 +220,6 @@ func (q *query) legs(ctx context.Context) ([]leg, error) {
 		q.degraded("dense_partial")
 	}
 	return []leg{dense, lexical}, nil
-}
-
-// guarded makes an error of a panic, which on a goroutine of its own would end
-// the daemon.
-func guarded(do func() error) func() error {
-	return func() (err error) {
-		defer func() {
-			if r := recover(); r != nil {
-				err = fmt.Errorf("a leg panicked: %v\n%s", r, debug.Stack())
-			}
-		}()
-		return do()
-	}
 }
 
 func (q *query) fuse(legs []leg) []candidate {

@@ -44,7 +44,7 @@ func (s *search) run(ctx context.Context, p *plan) ([]index.Hit, error) {
 	)
 	for i := range s.state.shards {
 		group.Go(func() error {
-			errs[i] = guarded(func() (err error) {
+			errs[i] = index.Guarded(func() (err error) {
 				found[i], err = s.shard(ctx, i, p)
 				return err
 			})()
@@ -94,7 +94,7 @@ func (s *search) covered(ctx context.Context, c *collection, cover cover) ([]ind
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(searchesAtOnce)
 	for _, e := range cover.searches {
-		group.Go(guarded(func() error {
+		group.Go(index.Guarded(func() error {
 			found, err := s.top(ctx, c, e, cover.share)
 			mu.Lock()
 			defer mu.Unlock()

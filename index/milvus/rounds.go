@@ -3,6 +3,8 @@ package milvus
 import (
 	"context"
 	"sync"
+
+	"sluice/index"
 )
 
 // mostQueries is how many are asked in one call. The server takes many more, but
@@ -99,7 +101,7 @@ func (r *rounds) ended(q question, call caller) {
 
 func (r *round) run(call caller) {
 	defer close(r.done)
-	r.err = guarded(func() (err error) {
+	r.err = index.Guarded(func() (err error) {
 		r.hits, err = call(context.Background(), r.vectors)
 		return err
 	})()

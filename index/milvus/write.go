@@ -195,9 +195,9 @@ func (s *shard) unclaimedClass(d index.Document) (class int64, known bool) {
 func (ix *Index) write(ctx context.Context, b index.Batch, change []shardChange) (staged *local.Staged, err error) {
 	group, ctx := errgroup.WithContext(ctx)
 	for i, s := range ix.shards {
-		group.Go(guarded(func() error { return s.write(ctx, &change[i]) }))
+		group.Go(index.Guarded(func() error { return s.write(ctx, &change[i]) }))
 	}
-	group.Go(guarded(func() (err error) {
+	group.Go(index.Guarded(func() (err error) {
 		staged, err = ix.postings.Stage(ctx, withoutVectors(b))
 		return err
 	}))

@@ -1,13 +1,13 @@
-package milvus
+package index
 
 import (
 	"fmt"
 	"runtime/debug"
 )
 
-// guarded is work for a goroutine of its own: a panic, which there would end the
+// Guarded is work for a goroutine of its own: a panic, which there would end the
 // daemon, is its error.
-func guarded(work func() error) func() error {
+func Guarded(work func() error) func() error {
 	return func() (err error) {
 		defer func() {
 			if reason := recover(); reason != nil {
