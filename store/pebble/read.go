@@ -74,8 +74,8 @@ func lookup(r pebble.Reader, collection uint32, key string) (store.Record, error
 	return record, err
 }
 
-// view calls read with one consistent state of the store.
-func (s *Store) view(ctx context.Context, read func(pebble.Reader) error) error {
+// reading calls read while the store is open.
+func (s *Store) reading(ctx context.Context, read func() error) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
@@ -83,8 +83,15 @@ func (s *Store) view(ctx context.Context, read func(pebble.Reader) error) error 
 		return err
 	}
 	defer s.use.RUnlock()
-	snapshot := s.db.NewSnapshot()
-	return errors.Join(read(snapshot), snapshot.Close())
+	return read()
+}
+
+// view calls read with one consistent state of the store.
+func (s *Store) view(ctx context.Context, read func(pebble.Reader) error) error {
+	return s.reading(ctx, func() error {
+		snapshot := s.db.NewSnapshot()
+		return errors.Join(read(snapshot), snapshot.Close())
+	})
 }
 
 // Lookup returns the record of a key.

@@ -17,45 +17,32 @@ func (s *Store) Records(ctx context.Context, generation uint32, ordinals []uint3
 	sorted := slices.Clone(ordinals)
 	slices.Sort(sorted)
 	sorted = slices.Compact(sorted)
-	records := make(map[uint32]store.Record, len(sorted))
-	err := s.eachBody(ctx, generation, sorted, func(ordinal uint32, body []byte) error {
-		record, err := decodeRecord(generation, ordinal, body)
-		if err != nil {
-			return fmt.Errorf("decoding record %d of generation %d: %w", ordinal, generation, err)
-		}
-		records[ordinal] = record
-		return nil
-	})
+	bodies, err := s.bodies(ctx, generation, sorted)
 	if err != nil {
 		return nil, err
+	}
+	records := make(map[uint32]store.Record, len(sorted))
+	for i, body := range bodies {
+		if body == nil {
+			continue
+		}
+		if records[sorted[i]], err = decodeRecord(generation, sorted[i], body); err != nil {
+			return nil, fmt.Errorf("decoding record %d of generation %d: %w", sorted[i], generation, err)
+		}
 	}
 	return records, nil
 }
 
-// eachBody visits the bodies of those records that exist, of one state of the store.
-func (s *Store) eachBody(ctx context.Context, generation uint32, sorted []uint32, visit func(ordinal uint32, body []byte) error) error {
-	if err := ctx.Err(); err != nil {
+// bodies are those of the records, of one state of the store; nil where there is none.
+func (s *Store) bodies(ctx context.Context, generation uint32, sorted []uint32) (bodies [][]byte, err error) {
+	err = s.reading(ctx, func() (err error) {
+		read := s.records.read(s.db, generation, sorted)
+		if bodies = read.bodies; read.missing > 0 {
+			err = errors.Join(s.fill(ctx, &read), read.snapshot.Close())
+		}
 		return err
-	}
-	if err := s.enter(); err != nil {
-		return err
-	}
-	defer s.use.RUnlock()
-	read := s.records.read(s.db, generation, sorted)
-	if read.missing > 0 {
-		if err := errors.Join(s.fill(ctx, &read), read.snapshot.Close()); err != nil {
-			return err
-		}
-	}
-	for i, body := range read.bodies {
-		if body == nil {
-			continue
-		}
-		if err := visit(sorted[i], body); err != nil {
-			return err
-		}
-	}
-	return nil
+	})
+	return bodies, err
 }
 
 // fill reads what the cache lacked: one iterator goes over it in ascending order.
