@@ -54,10 +54,11 @@ func (c *Config) readFile(file string) error {
 	if len(text) > maxFile {
 		return fmt.Errorf("%s is longer than %d bytes: that is no configuration", file, maxFile)
 	}
-	if err := c.parse(text); err != nil {
+	document, err := c.parse(text)
+	if err != nil {
 		return fmt.Errorf("%s: %w", file, err)
 	}
-	for _, path := range c.paths(text) {
+	for _, path := range c.paths(document) {
 		*path = beside(file, *path)
 	}
 	for _, model := range []*string{&c.Model, &c.Reranker, &c.Classifier} {
@@ -77,12 +78,12 @@ func beside(file, path string) string {
 	return filepath.Join(filepath.Dir(file), path)
 }
 
-// paths are the settings that are paths where the file with this text gives them:
-// a default is the working directory's.
-func (c *Config) paths(text []byte) []*string {
+// paths are the settings that are paths where the file gives them: a default is the
+// working directory's.
+func (c *Config) paths(document *yaml.Node) []*string {
 	paths := []*string{&c.Policies, &c.TLS.Cert, &c.TLS.Key}
 	var given struct{ Data *string }
-	if err := yaml.Unmarshal(text, &given); err == nil && given.Data != nil {
+	if err := document.Decode(&given); err == nil && given.Data != nil {
 		paths = append(paths, &c.Data)
 	}
 	if c.Audit.Directory != "off" {
@@ -100,23 +101,23 @@ func (c *Config) paths(text []byte) []*string {
 	return paths
 }
 
-func (c *Config) parse(text []byte) error {
-	var document yaml.Node
-	if err := yaml.Unmarshal(text, &document); err != nil {
-		return err
+func (c *Config) parse(text []byte) (*yaml.Node, error) {
+	document := new(yaml.Node)
+	if err := yaml.Unmarshal(text, document); err != nil {
+		return nil, err
 	}
-	if err := shape(&document); err != nil {
-		return err
+	if err := shape(document); err != nil {
+		return nil, err
 	}
 	decoder := yaml.NewDecoder(bytes.NewReader(text))
 	decoder.KnownFields(true)
 	if err := decoder.Decode(c); err != nil && !errors.Is(err, io.EOF) {
-		return err
+		return nil, err
 	}
 	if err := decoder.Decode(new(yaml.Node)); !errors.Is(err, io.EOF) {
-		return errors.New("one YAML document is expected, and there is more")
+		return nil, errors.New("one YAML document is expected, and there is more")
 	}
-	return nil
+	return document, nil
 }
 
 func (c *Config) readEnvironment(lookup func(string) (string, bool)) error {
