@@ -218,13 +218,16 @@ func (r *Reader) Parse(ctx context.Context, raw []byte) (document.Document, erro
 	return doc, err
 }
 
+// panicked makes a panic of who reads an error of the file.
+func panicked(err *error, who string) {
+	if p := recover(); p != nil {
+		*err = fmt.Errorf("%w: %s failed on it: %v", document.ErrMalformed, who, p)
+	}
+}
+
 // assemble makes a document of its pages. A panic is an error of the file.
 func assemble(ctx context.Context, pages []*page) (doc document.Document, err error) {
-	defer func() {
-		if p := recover(); p != nil {
-			err = fmt.Errorf("%w: the reader failed on it: %v", document.ErrMalformed, p)
-		}
-	}()
+	defer panicked(&err, "the reader")
 	elements, err := layout(ctx, pages)
 	if err != nil {
 		return document.Document{}, err
@@ -235,11 +238,7 @@ func assemble(ctx context.Context, pages []*page) (doc document.Document, err er
 // readPages reads what stands on every page. A panic of the engine is an error
 // of the file.
 func readPages(ctx context.Context, engine pdfium.Pdfium, raw []byte, left limits) (pages []*page, err error) {
-	defer func() {
-		if p := recover(); p != nil {
-			err = fmt.Errorf("%w: the PDF engine failed on it: %v", document.ErrMalformed, p)
-		}
-	}()
+	defer panicked(&err, "the PDF engine")
 	m := moduleOf(ctx, engine)
 	doc, err := m.open(raw)
 	if err != nil {
