@@ -9,6 +9,7 @@ import (
 	"math/rand/v2"
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -359,6 +360,7 @@ func TestAScanShowsWhatTheIndexHolds(t *testing.T) {
 	h.write("b", readable(), "harbour two")
 	f.applies.Store(true)
 	h.put("a", readable(), "harbour of another version")
+	require.Eventually(t, func() bool { return h.serving.Ready() != nil }, patience, time.Millisecond) // or recovered sees no failure yet
 	require.Equal(t, []string{"b"}, keysOf(h.search(person("me"), Late, "harbour", 5)))
 	f.applies.Store(false)
 	h.recovered()
