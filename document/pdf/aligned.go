@@ -12,18 +12,18 @@ const (
 )
 
 // withAligned makes tables of neighbouring rows whose pieces stand in columns.
-func withAligned(items []item) []item {
-	rows := rowsOf(items, func(i item) document.Box { return i.box })
+func withAligned(w *work, items []item) []item {
+	rows := rowsOf(w, items, func(i item) document.Box { return i.box })
 	var out []item
 	for at := 0; at < len(rows); {
-		n := alignedRows(rows[at:])
+		n := alignedRows(w, rows[at:])
 		if n < leastRows {
-			slices.SortStableFunc(rows[at], func(a, b item) int { return compare(a.box.Left, b.box.Left) })
+			sortBy(w, rows[at], func(a, b item) int { return compare(a.box.Left, b.box.Left) })
 			out = append(out, rows[at]...)
 			at++
 			continue
 		}
-		t := tableOf(rows[at : at+n])
+		t := tableOf(w, rows[at:at+n])
 		out = append(out, item{box: t.box, table: t})
 		at += n
 	}
@@ -32,14 +32,14 @@ func withAligned(items []item) []item {
 
 // alignedRows is how many of the first rows make a table, 0 for none: each but
 // those that go on with a cell has as many pieces as there are columns.
-func alignedRows(rows [][]item) int {
+func alignedRows(w *work, rows [][]item) int {
 	if !parted(rows[0]) {
 		return 0
 	}
 	n, full := 0, 0
 	var columns []document.Box
 	for n < len(rows) && onlyLines(rows[n]) && follows(rows, n) {
-		columns = withColumnsOf(columns, rows[n])
+		columns = withColumnsOf(w, columns, rows[n])
 		if len(columns) < 2 || len(columns) < len(rows[0]) || len(columns)*(n+1) > mostCells {
 			break
 		}
@@ -74,42 +74,44 @@ func follows(rows [][]item, n int) bool {
 
 // columnsOf are the intervals that the pieces of all rows cover together, with
 // white between them.
-func columnsOf(rows [][]item) (columns []document.Box) {
+func columnsOf(w *work, rows [][]item) (columns []document.Box) {
 	for _, row := range rows {
-		columns = withColumnsOf(columns, row)
+		columns = withColumnsOf(w, columns, row)
 	}
 	return columns
 }
 
 // withColumnsOf are the columns with one more row.
-func withColumnsOf(columns []document.Box, row []item) []document.Box {
+func withColumnsOf(w *work, columns []document.Box, row []item) []document.Box {
+	all := slices.Clone(columns)
 	for _, i := range row {
-		b := i.box
-		from, _ := slices.BinarySearchFunc(columns, b, func(c, b document.Box) int { // the first that it touches, or that is to its right
-			if b.Left < c.Right+columnSpace {
-				return 1
-			}
-			return -1
-		})
-		to := from
-		for ; to < len(columns) && columns[to].Left < b.Right+columnSpace; to++ {
-			b = union(columns[to], b)
+		all = append(all, i.box)
+	}
+	slices.SortFunc(all, func(a, b document.Box) int {
+		w.did(1)
+		return compare(a.Left, b.Left)
+	})
+	columns = columns[:0]
+	for _, b := range all {
+		if last := len(columns) - 1; last >= 0 && b.Left < columns[last].Right+columnSpace {
+			columns[last] = union(columns[last], b)
+		} else {
+			columns = append(columns, b)
 		}
-		columns = slices.Replace(columns, from, to, b)
 	}
 	return columns
 }
 
 // tableOf puts pieces into columns and rows.
-func tableOf(rows [][]item) *table {
-	columns := columnsOf(rows)
+func tableOf(w *work, rows [][]item) *table {
+	columns := columnsOf(w, rows)
 	t := &table{box: boxOf(slices.Concat(rows...)), page: rows[0][0].line.page}
 	for _, c := range columns {
 		t.columns = append(t.columns, column{c.Left, c.Right})
 	}
 	var drawn [][]item // each with the lines that go on with it
 	for n, row := range rows {
-		slices.SortStableFunc(row, func(a, b item) int { return compare(a.box.Left, b.box.Left) })
+		sortBy(w, row, func(a, b item) int { return compare(a.box.Left, b.box.Left) })
 		if n == 0 || beginsRow(row, columns) {
 			drawn = append(drawn, slices.Clone(row))
 		} else {
@@ -117,6 +119,7 @@ func tableOf(rows [][]item) *table {
 		}
 	}
 	for _, row := range drawn {
+		w.did(len(row) + len(columns))
 		t.rows = append(t.rows, cellsIn(row, columns))
 	}
 	t.bold = !slices.ContainsFunc(rows[0], func(i item) bool { return !i.line.bold })

@@ -2,6 +2,7 @@ package pdf
 
 import (
 	"iter"
+	"math"
 	"slices"
 
 	"sluice/document"
@@ -10,14 +11,14 @@ import (
 // findLined finds horizontal rules, one below the other with the same ends, that
 // make a table: a header stands between the first two.
 func (p *page) findLined() []region {
-	all := stacks(p.rules)
+	all := stacks(p.work, p.rules)
 	if len(all) == 0 {
 		return nil
 	}
 	l := newLined(p)
 	var regions []region
 	for _, rules := range all {
-		for len(rules) >= 2 {
+		for len(rules) >= 2 && l.looks > 0 {
 			n := l.tableRules(rules)
 			above := rules[:n]
 			if n == 0 {
@@ -53,8 +54,8 @@ func newLined(p *page) *lined {
 		}
 	}
 	l.byMiddle = slices.Clone(l.level)
-	slices.SortStableFunc(l.level, func(i, j int) int { return compare(p.runs[i].box.Top, p.runs[j].box.Top) })
-	slices.SortStableFunc(l.byMiddle, func(i, j int) int { return compare(middle(p.runs[i].box), middle(p.runs[j].box)) })
+	sortBy(p.work, l.level, func(i, j int) int { return compare(p.runs[i].box.Top, p.runs[j].box.Top) })
+	sortBy(p.work, l.byMiddle, func(i, j int) int { return compare(middle(p.runs[i].box), middle(p.runs[j].box)) })
 	return l
 }
 
@@ -63,6 +64,7 @@ func (l *lined) within(top, bottom float64) iter.Seq[run] {
 	from, _ := slices.BinarySearchFunc(l.byMiddle, top, func(i int, y float64) int { return compare(middle(l.runs[i].box), y) })
 	return func(yield func(run) bool) {
 		for _, i := range l.byMiddle[from:] {
+			l.looked(1)
 			if middle(l.runs[i].box) > bottom || !l.taken[i] && !yield(l.runs[i]) {
 				return
 			}
@@ -81,31 +83,63 @@ func (l *lined) left() []run {
 	return left
 }
 
+// looked takes looks at runs off those that the page has left.
+func (p *page) looked(runs int) {
+	p.looks -= runs
+	p.did(runs)
+}
+
 // stacks groups horizontal rules with the same ends, from the top, each height once,
 // at most maxRules of them.
-func stacks(rules []document.Box) [][]document.Box {
+func stacks(w *work, rules []document.Box) [][]document.Box {
 	var out [][]document.Box
+	w.did(len(rules))
 	sorted := slices.DeleteFunc(slices.Clone(rules), func(r document.Box) bool { return height(r) > 3 || width(r) < 50 })
-	slices.SortStableFunc(sorted, func(a, b document.Box) int { return compare(a.Top, b.Top) })
+	sortBy(w, sorted, func(a, b document.Box) int { return compare(a.Top, b.Top) })
+	at := stackPlaces{}
 	kept := 0
-	for _, r := range sorted[:min(len(sorted), 10*maxRules)] {
+	for _, r := range sorted {
 		if kept == maxRules {
 			break
 		}
-		at := slices.IndexFunc(out, func(s []document.Box) bool {
-			return abs(s[0].Left-r.Left) < touching && abs(s[0].Right-r.Right) < touching
-		})
+		w.did(9)
+		i := at.find(out, r)
 		switch {
-		case at < 0:
+		case i < 0:
+			at[endsOf(r)] = len(out)
 			out = append(out, []document.Box{r})
-		case r.Top-out[at][len(out[at])-1].Top > touching:
-			out[at] = append(out[at], r)
+		case r.Top-out[i][len(out[i])-1].Top > touching:
+			out[i] = append(out[i], r)
 		default:
 			continue
 		}
 		kept++
 	}
 	return out
+}
+
+// ends are those of a rule, in steps of touching. No two stacks have the same.
+type ends struct{ left, right int }
+
+func endsOf(r document.Box) ends {
+	return ends{int(math.Floor(r.Left / touching)), int(math.Floor(r.Right / touching))}
+}
+
+// stackPlaces finds stacks by the ends of their first rules.
+type stackPlaces map[ends]int
+
+// find is the first stack whose ends are less than touching from those of a rule, or -1.
+func (at stackPlaces) find(all [][]document.Box, r document.Box) int {
+	first, here := -1, endsOf(r)
+	for left := here.left - 1; left <= here.left+1; left++ {
+		for right := here.right - 1; right <= here.right+1; right++ {
+			i, known := at[ends{left, right}]
+			if known && (first < 0 || i < first) && abs(all[i][0].Left-r.Left) < touching && abs(all[i][0].Right-r.Right) < touching {
+				first = i
+			}
+		}
+	}
+	return first
 }
 
 // tableRules is how many of the rules are one table's: up to the next thick one
@@ -115,6 +149,7 @@ func stacks(rules []document.Box) [][]document.Box {
 func (l *lined) tableRules(rules []document.Box) int {
 	if height(rules[0]) > 1.3*height(rules[1]) {
 		for i := 2; i < len(rules); i++ {
+			l.did(1)
 			if height(rules[i]) > 1.3*height(rules[1]) {
 				return i + 1
 			}
@@ -122,7 +157,7 @@ func (l *lined) tableRules(rules []document.Box) int {
 		return 0
 	}
 	n := 1
-	for n < len(rules) && len(withColumnsOf(nil, l.between(rules[n-1], rules[n]))) >= 2 {
+	for n < len(rules) && len(withColumnsOf(l.work, nil, l.between(rules[n-1], rules[n]))) >= 2 {
 		n++
 	}
 	return n
@@ -133,6 +168,7 @@ func (l *lined) tableRules(rules []document.Box) int {
 func (l *lined) openEnd(second document.Box) document.Box {
 	end := second
 	for _, i := range l.level {
+		l.looked(1)
 		r := l.runs[i]
 		if l.taken[i] || middle(r.box) < second.Bottom || r.box.Left > end.Right {
 			continue

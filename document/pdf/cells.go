@@ -77,14 +77,14 @@ const (
 
 // columnStarts are the places where lines of cells begin, from the left, by the
 // left ends of their letters.
-func columnStarts(regions []region) []column {
+func columnStarts(w *work, regions []region) []column {
 	var lines []document.Box
 	for _, r := range regions {
 		for _, c := range slices.Concat(r.rows(nil)...) {
 			lines = append(lines, c.lines()...)
 		}
 	}
-	slices.SortStableFunc(lines, func(a, b document.Box) int { return compare(a.Left, b.Left) })
+	sortBy(w, lines, func(a, b document.Box) int { return compare(a.Left, b.Left) })
 	var starts []column
 	for from, i := 0, 1; i <= len(lines); i++ {
 		if i < len(lines) && lines[i].Left-lines[i-1].Left < bearing {
@@ -194,7 +194,7 @@ func median(values []float64) float64 {
 
 // placed finds the columns of the cells of a row, from left to right at the least
 // distance together: each its own, where there are enough.
-func placed(row []*cell, columns []column) []int {
+func placed(w *work, row []*cell, columns []column) []int {
 	step := 1
 	if len(row) > len(columns) {
 		step = 0
@@ -202,6 +202,7 @@ func placed(row []*cell, columns []column) []int {
 	least := make([]float64, len(columns)+1) // of the cells so far, in the first j columns
 	here := make([][]bool, len(row))         // whether the last of them is in the last of these
 	for i, c := range row {
+		w.did(len(columns))
 		next := make([]float64, len(columns)+1)
 		next[0], here[i] = math.Inf(1), make([]bool, len(columns)+1)
 		for j := 1; j <= len(columns); j++ {
@@ -224,4 +225,4 @@ func placed(row []*cell, columns []column) []int {
 	return places
 }
 
-func (c *cell) text() string { return strings.TrimSpace(textOf(c.runs)) }
+func (c *cell) text(w *work) string { return strings.TrimSpace(textOf(w, c.runs)) }

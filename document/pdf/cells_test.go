@@ -102,7 +102,7 @@ func TestPlacedIsNearest(t *testing.T) {
 				best = d
 			}
 		})
-		require.InDelta(t, best, distance(placed(row, columns)), 1e-9, fmt.Sprint("seed ", seed))
+		require.InDelta(t, best, distance(placed(&work{ctx: t.Context()}, row, columns)), 1e-9, fmt.Sprint("seed ", seed))
 	}
 }
 

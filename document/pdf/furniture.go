@@ -23,11 +23,12 @@ var (
 
 // takeFurniture moves what is repeated at the same place of several pages, and
 // page numbers, out of the lines.
-func takeFurniture(pages []*page, body float64) {
-	groups := repeated(pages)
+func takeFurniture(w *work, pages []*page, body float64) {
+	groups := repeated(w, pages)
 	for _, p := range pages {
 		lowest := p.lowest()
 		p.lines = slices.DeleteFunc(p.lines, func(l *line) bool {
+			w.did(1)
 			kind := p.furnitureKind(l, groups[l], len(pages), body, lowest)
 			if kind != "" {
 				p.furniture = append(p.furniture, document.Furniture{Kind: kind, Text: plain(l.text), Place: place(l.page, l.box, 0.9)})
@@ -71,11 +72,12 @@ type marginal struct {
 }
 
 // repeated counts, for each line, the pages that have a like one at its place.
-func repeated(pages []*page) map[*line]int {
+func repeated(w *work, pages []*page) map[*line]int {
 	var all []marginal
 	byPlace := map[int][]marginal{}
 	for _, p := range pages {
 		for _, l := range p.lines {
+			w.did(len(l.text))
 			if !isMarginal(p, l) {
 				continue
 			}
@@ -86,12 +88,12 @@ func repeated(pages []*page) map[*line]int {
 			}
 		}
 	}
-	counts, c := map[*line]int{}, comparer{left: mostCompared}
+	counts, c := map[*line]int{}, comparer{work: w, left: mostCompared}
 	for _, m := range all {
 		seen := map[int]bool{}
 		for at := placeOf(m.line) - 1; at <= placeOf(m.line)+1; at++ {
 			for _, other := range byPlace[at] {
-				if !seen[other.page] && c.alike(m, other) {
+				if c.spend(1, lookedAt) && !seen[other.page] && c.alike(m, other) {
 					seen[other.page] = true
 				}
 			}
@@ -111,11 +113,22 @@ func isMarginal(p *page, l *line) bool {
 const (
 	mostAtPlace  = 200       // lines that a line is compared with
 	mostCompared = 500 << 20 // pairs of characters, of one file: about a second
+	lookedAt     = 4         // of these is what a line takes that is looked at
 )
 
 // comparer compares lines as long as it has pairs of characters left for that;
-// after it, only equal ones are alike.
-type comparer struct{ left int }
+// after it none are alike.
+type comparer struct {
+	*work
+	left int
+}
+
+// spend takes steps of so many pairs of characters each, if they are left.
+func (c *comparer) spend(steps, each int) bool {
+	c.did(steps)
+	c.left -= steps * each
+	return c.left >= 0
+}
 
 func (c *comparer) alike(a, b marginal) bool {
 	if abs(a.box.Top-b.box.Top) > samePlace || abs(a.size-b.size) > 1 {
@@ -128,10 +141,7 @@ func (c *comparer) alike(a, b marginal) bool {
 	if longest <= 4 || longest >= 400 || float64(longest-shortest) > sameText*float64(longest) {
 		return false
 	}
-	if c.left -= longest * shortest; c.left < 0 {
-		return false
-	}
-	return float64(distance(a.masked, b.masked)) <= sameText*float64(longest)
+	return c.spend(longest, shortest) && float64(distance(a.masked, b.masked)) <= sameText*float64(longest)
 }
 
 // distance is Levenshtein's, over bytes.

@@ -2,7 +2,6 @@ package pdf
 
 import (
 	"bytes"
-	"context"
 	"maps"
 	"math"
 	"regexp"
@@ -15,50 +14,45 @@ import (
 )
 
 // layout makes the elements of a document of its pages, and leaves what is no
-// part of the text in their furniture. The work for a page is bounded; the error
-// is that of the context, which is looked at between two.
-func layout(ctx context.Context, pages []*page) ([]document.Element, error) {
+// part of the text in their furniture. The work for a page is bounded.
+func layout(w *work, pages []*page) []document.Element {
 	var regions []region
 	for _, p := range pages {
-		if err := ctx.Err(); err != nil {
-			return nil, err
-		}
+		p.work, p.looks = w, maxLooks
 		p.findRuled()
 		regions = append(regions, p.findLined()...)
 	}
-	makeLined(regions)
+	makeLined(w, regions)
 	for _, p := range pages {
 		p.makeLines()
 		p.runs, p.rules = nil, nil
 	}
-	s := stylesOf(pages)
-	takeFurniture(pages, s.body)
-	s = stylesOf(pages) // a watermark is no heading
+	s := stylesOf(w, pages)
+	takeFurniture(w, pages, s.body)
+	s = stylesOf(w, pages) // a watermark is no heading
 	var blocks []*block
 	for _, p := range pages {
-		if err := ctx.Err(); err != nil {
-			return nil, err
-		}
 		b := builder{styles: s, page: p}
-		for _, i := range withAlignedIn(ordered(p.items())) {
+		for _, i := range withAlignedIn(w, ordered(w, p.items())) {
+			w.did(1)
 			b.add(i)
 		}
 		b.end()
 		blocks = append(blocks, footnotes(b.blocks, p, s)...)
 	}
-	blocks = joinTables(joinPages(blocks))
-	unhyphenate(blocks)
-	return elements(blocks), ctx.Err()
+	blocks = joinTables(w, joinPages(w, blocks))
+	unhyphenate(w, blocks)
+	return elements(w, blocks)
 }
 
 // withAlignedIn looks for tables in each stretch of items that stand below each
 // other: where the order goes back up, a column ends.
-func withAlignedIn(items []item) []item {
+func withAlignedIn(w *work, items []item) []item {
 	var out []item
 	from := 0
 	for i := 1; i <= len(items); i++ {
 		if i == len(items) || items[i].box.Bottom < items[i-1].box.Top-1 {
-			out = append(out, withAligned(items[from:i])...)
+			out = append(out, withAligned(w, items[from:i])...)
 			from = i
 		}
 	}
@@ -72,10 +66,11 @@ type styles struct {
 	heads   []float64 // sizes of headings, the largest first
 }
 
-func stylesOf(pages []*page) styles {
+func stylesOf(w *work, pages []*page) styles {
 	chars := map[float64]int{}
 	var leads []float64
 	for _, p := range pages {
+		w.did(len(p.lines))
 		for i, l := range p.lines {
 			chars[rounded(l.size)] += len(l.text)
 			if i == 0 {
@@ -300,10 +295,11 @@ func startsLower(s string) bool {
 }
 
 // elements are the blocks as a document is assembled of them.
-func elements(blocks []*block) []document.Element {
+func elements(w *work, blocks []*block) []document.Element {
 	var out []document.Element
 	var lefts []float64 // of the open lists
 	for i, n := range blocks {
+		w.did(1)
 		e := document.Element{Kind: n.kind, Level: n.level, Text: plain(n.text), Marker: n.marker, Places: n.placed()}
 		if n.kind == document.Item {
 			for len(lefts) > 0 && lefts[len(lefts)-1] > n.left+2 {
@@ -368,10 +364,11 @@ func plain(s string) string {
 }
 
 // joinPages puts a paragraph together that goes on after a column or page ends.
-func joinPages(blocks []*block) []*block {
+func joinPages(w *work, blocks []*block) []*block {
 	var out []*block
 	var parts []string // of the text of the last one
 	for _, n := range blocks {
+		w.did(1)
 		if len(out) > 0 && goesOver(out[len(out)-1], parts[len(parts)-1], n) {
 			before := out[len(out)-1]
 			parts = append(parts, n.text)

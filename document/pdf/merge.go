@@ -10,14 +10,16 @@ import (
 const (
 	sameColumn = 12.0 // points between the ends or the middle of one column on two pages
 	leastSame  = 0.8  // share of the columns that have one
+	mostGoOn   = 1000 // columns of a table that may go on
 )
 
 // joinTables puts a table together that goes on on the next page. Captions that
 // only say so are taken out.
-func joinTables(blocks []*block) []*block {
+func joinTables(w *work, blocks []*block) []*block {
 	names := 0
 	var out []*block
 	for i, n := range blocks {
+		w.did(1)
 		if n.kind != document.Table {
 			out = append(out, n)
 			continue
@@ -31,12 +33,13 @@ func joinTables(blocks []*block) []*block {
 			continue
 		}
 		before := out[at].table
-		columns, share := aligned(before, t)
+		columns, share := aligned(w, before, t)
 		if share < leastSame || ownHeader(before, t) {
 			out = append(out, n)
 			continue
 		}
 		out = out[:at+1]
+		w.did(len(t.rows) * len(before.columns))
 		before.append(t, columns, share)
 	}
 	return out
@@ -70,12 +73,16 @@ func hasTitle(blocks []*block, i int) bool {
 
 // aligned maps the columns of a part to the nearest of the whole, -1 for none near,
 // and returns the share of the whole's that have one.
-func aligned(whole, part *table) (columns []int, share float64) {
+func aligned(w *work, whole, part *table) (columns []int, share float64) {
+	if max(len(whole.columns), len(part.columns)) > mostGoOn {
+		return nil, 0
+	}
+	w.did(len(whole.columns) * len(part.columns))
 	same := 0
 	for _, c := range part.columns {
 		at := 0
-		for i, w := range whole.columns {
-			if w.far(c) < whole.columns[at].far(c) {
+		for i, one := range whole.columns {
+			if one.far(c) < whole.columns[at].far(c) {
 				at = i
 			}
 		}

@@ -40,16 +40,16 @@ const (
 
 // ordered puts items into reading order: columns where a white gutter parts
 // prose, from the left, between what stands across the gutter; rows elsewhere.
-func ordered(items []item) []item {
-	x, ok := gutter(items)
+func ordered(w *work, items []item) []item {
+	x, ok := gutter(w, items)
 	if !ok {
-		return inRows(items)
+		return inRows(w, items)
 	}
 	sorted := slices.Clone(items)
-	slices.SortStableFunc(sorted, func(a, b item) int { return compare(a.box.Top, b.box.Top) })
+	sortBy(w, sorted, func(a, b item) int { return compare(a.box.Top, b.box.Top) })
 	var out, left, right []item
 	flush := func() {
-		out = append(append(out, ordered(left)...), ordered(right)...)
+		out = append(append(out, ordered(w, left)...), ordered(w, right)...)
 		left, right = nil, nil
 	}
 	for _, i := range sorted {
@@ -67,10 +67,10 @@ func ordered(items []item) []item {
 	return out
 }
 
-func inRows(items []item) []item {
+func inRows(w *work, items []item) []item {
 	var out []item
-	for _, row := range rowsOf(items, func(i item) document.Box { return i.box }) {
-		slices.SortStableFunc(row, func(a, b item) int { return compare(a.box.Left, b.box.Left) })
+	for _, row := range rowsOf(w, items, func(i item) document.Box { return i.box }) {
+		sortBy(w, row, func(a, b item) int { return compare(a.box.Left, b.box.Left) })
 		out = append(out, row...)
 	}
 	return out
@@ -78,16 +78,18 @@ func inRows(items []item) []item {
 
 // gutter finds the x that parts two columns: few items cross it, and on both
 // sides there is prose, side by side.
-func gutter(items []item) (x float64, ok bool) {
+func gutter(w *work, items []item) (x float64, ok bool) {
 	if len(items) < 2*leastLines || len(items) > maxItems {
 		return 0, false
 	}
 	best := maxCrossing * float64(len(items))
-	lefts, rights := ends(items)
+	w.did(len(items))
+	lefts, rights := endsOfAll(items)
 	for _, candidate := range edges(items) {
 		if !mayPart(lefts, rights, candidate, best) {
 			continue
 		}
+		w.did(len(items))
 		crossing, parted := 0.0, sides{}
 		for _, i := range items {
 			switch {
@@ -106,8 +108,8 @@ func gutter(items []item) (x float64, ok bool) {
 	return x, ok
 }
 
-// ends are the left and the right ends of items, each sorted.
-func ends(items []item) (lefts, rights []float64) {
+// endsOfAll are the left and the right ends of items, each sorted.
+func endsOfAll(items []item) (lefts, rights []float64) {
 	for _, i := range items {
 		lefts, rights = append(lefts, i.box.Left), append(rights, i.box.Right)
 	}

@@ -19,6 +19,8 @@ const (
 
 // page is what stands on one page. All boxes are in points from its upper left corner.
 type page struct {
+	*work             // of its document
+	looks         int // at runs, that are left for tables of rules
 	number        int
 	width, height float64
 	runs          []run
@@ -209,6 +211,7 @@ type line struct {
 func (p *page) makeLines() {
 	var level []run
 	for _, r := range p.runs {
+		p.did(1)
 		if r.turned {
 			l := lineOf([]run{r})
 			l.page = p.number
@@ -217,8 +220,8 @@ func (p *page) makeLines() {
 			level = append(level, r)
 		}
 	}
-	for _, row := range rowsOf(level, func(r run) document.Box { return r.box }) {
-		slices.SortStableFunc(row, func(a, b run) int { return compare(a.box.Left, b.box.Left) })
+	for _, row := range rowsOf(p.work, level, func(r run) document.Box { return r.box }) {
+		sortBy(p.work, row, func(a, b run) int { return compare(a.box.Left, b.box.Left) })
 		from := 0
 		for i := 1; i <= len(row); i++ {
 			if i == len(row) || row[i].box.Left-row[i-1].box.Right > gapOf(row[i-1], row[i]) {
@@ -284,12 +287,13 @@ func isBullet(s string) bool {
 }
 
 // rowsOf groups what stands at the same height, from the top.
-func rowsOf[T any](all []T, boxOf func(T) document.Box) [][]T {
+func rowsOf[T any](w *work, all []T, boxOf func(T) document.Box) [][]T {
 	sorted := slices.Clone(all)
-	slices.SortStableFunc(sorted, func(a, b T) int { return compare(middle(boxOf(a)), middle(boxOf(b))) })
+	sortBy(w, sorted, func(a, b T) int { return compare(middle(boxOf(a)), middle(boxOf(b))) })
 	var rows [][]T
 	var bands []document.Box
 	for _, one := range sorted {
+		w.did(1)
 		box, best, most := boxOf(one), -1, 0.6
 		for i := len(rows) - 1; i >= max(0, len(rows)-8); i-- {
 			if share := sharedHeight(bands[i], box); share >= most {

@@ -218,9 +218,13 @@ func (r *Reader) Parse(ctx context.Context, raw []byte) (document.Document, erro
 	return doc, err
 }
 
-// panicked makes a panic of who reads an error of the file.
+// panicked makes a panic of who reads an error of the file, or of the context.
 func panicked(err *error, who string) {
-	if p := recover(); p != nil {
+	switch p := recover().(type) {
+	case nil:
+	case stopped:
+		*err = p.error
+	default:
 		*err = fmt.Errorf("%w: %s failed on it: %v", document.ErrMalformed, who, p)
 	}
 }
@@ -228,8 +232,8 @@ func panicked(err *error, who string) {
 // assemble makes a document of its pages. A panic is an error of the file.
 func assemble(ctx context.Context, pages []*page) (doc document.Document, err error) {
 	defer panicked(&err, "the reader")
-	elements, err := layout(ctx, pages)
-	if err != nil {
+	elements := layout(&work{ctx: ctx}, pages)
+	if err := ctx.Err(); err != nil {
 		return document.Document{}, err
 	}
 	return document.Assemble(elements)

@@ -23,6 +23,7 @@ func (l *lined) region(rules []document.Box) (region, bool) {
 	r.bands = make([][]run, len(rules)-1)
 	within := false // what is drawn in between, to the right, belongs to it: columns may not end where the rules do
 	any := false
+	l.looked(len(l.runs))
 	for i, one := range l.runs {
 		if l.taken[i] {
 			continue
@@ -44,12 +45,13 @@ func (l *lined) region(rules []document.Box) (region, bool) {
 
 // makeLined makes tables of regions. Those that repeat a header on the next page
 // have the columns of the whole.
-func makeLined(regions []region) {
+func makeLined(w *work, regions []region) {
 	for from, i := 0, 1; i <= len(regions); i++ {
+		w.did(1)
 		if i < len(regions) && regions[i].goesOn(regions[i-1]) {
 			continue
 		}
-		tablesOfRegions(regions[from:i])
+		tablesOfRegions(w, regions[from:i])
 		from = i
 	}
 }
@@ -69,8 +71,8 @@ const (
 
 // tablesOfRegions makes one table of each region. What is none, as of one column,
 // goes back to the page.
-func tablesOfRegions(regions []region) {
-	starts := columnStarts(regions)
+func tablesOfRegions(w *work, regions []region) {
+	starts := columnStarts(w, regions)
 	rows := make([][][]*cell, len(regions))
 	for i, r := range regions {
 		rows[i] = r.rows(starts)
@@ -83,7 +85,7 @@ func tablesOfRegions(regions []region) {
 		}
 		t := &table{box: r.box, page: r.page.number, header: 1, bold: true, columns: columns}
 		for _, row := range rows[i] {
-			t.addCells(row)
+			t.addCells(w, row)
 		}
 		r.page.tables = append(r.page.tables, t)
 	}
@@ -108,10 +110,10 @@ func (r region) rows(starts []column) [][]*cell {
 }
 
 // addCells adds a row.
-func (t *table) addCells(row []*cell) {
+func (t *table) addCells(w *work, row []*cell) {
 	texts := make([]string, len(t.columns))
-	for i, at := range placed(row, t.columns) {
-		texts[at] = joinLines([]string{texts[at], row[i].text()})
+	for i, at := range placed(w, row, t.columns) {
+		texts[at] = joinLines([]string{texts[at], row[i].text(w)})
 	}
 	t.rows = append(t.rows, texts)
 }

@@ -23,32 +23,32 @@ type table struct {
 }
 
 const (
-	maxRepeated = 16   // times as much as its own may a table say with cells that span several places
-	touching    = 3.0  // points between rules that meet
-	maxRules    = 4000 // of a page, that are looked at
+	maxRepeated = 16      // times as much as its own may a table say with cells that span several places
+	touching    = 3.0     // points between rules that meet
+	maxRules    = 4000    // of a page, that are looked at
+	maxLooks    = 4 << 20 // at runs of a page, for all of its tables of rules; for any more there are none
 )
 
 // findRuled makes tables of rules that cross, and takes their runs away.
 func (p *page) findRuled() {
-	for _, group := range connected(p.rules) {
+	for _, group := range connected(p.work, p.rules) {
 		xs, ys := gridOf(group)
-		if len(xs) < 3 || len(ys) < 3 || (len(xs)-1)*(len(ys)-1) > mostCells {
+		if len(xs) < 3 || len(ys) < 3 || (len(xs)-1)*(len(ys)-1) > mostCells || p.looks < 0 {
 			continue
 		}
 		t := &table{box: document.Box{Left: xs[0], Top: ys[0], Right: xs[len(xs)-1], Bottom: ys[len(ys)-1]}, page: p.number}
-		cells, rest := p.cellsOf(t.box, xs, ys)
-		if !t.fill(cells, group, xs, ys) {
+		if !t.fill(p.work, p.cellsOf(xs, ys), group, xs, ys) {
 			continue
 		}
-		p.runs = rest
+		p.runs = slices.DeleteFunc(p.runs, func(r run) bool { i, _ := cellAt(xs, ys, r); return i >= 0 })
 		p.tables = append(p.tables, t)
 	}
 }
 
 // connected groups rules that touch, at most maxRules of them.
-func connected(rules []document.Box) [][]document.Box {
+func connected(w *work, rules []document.Box) [][]document.Box {
 	rules = slices.Clone(rules[:min(len(rules), maxRules)])
-	slices.SortStableFunc(rules, func(a, b document.Box) int { return compare(a.Top, b.Top) })
+	sortBy(w, rules, func(a, b document.Box) int { return compare(a.Top, b.Top) })
 	parent := make([]int, len(rules))
 	for i := range parent {
 		parent[i] = i
@@ -62,6 +62,7 @@ func connected(rules []document.Box) [][]document.Box {
 	}
 	for i, a := range rules {
 		for j := i + 1; j < len(rules) && rules[j].Top <= a.Bottom+touching; j++ {
+			w.did(1)
 			if b := rules[j]; b.Left <= a.Right+touching && a.Left <= b.Right+touching {
 				parent[root(j)] = root(i)
 			}
@@ -107,21 +108,28 @@ func clustered(values []float64) []float64 {
 	return out
 }
 
-// cellsOf puts the runs inside the box into cells, by row and column.
-func (p *page) cellsOf(box document.Box, xs, ys []float64) (cells [][][]run, rest []run) {
-	cells = make([][][]run, len(ys)-1)
+// cellsOf are the runs inside a grid, by row and column.
+func (p *page) cellsOf(xs, ys []float64) [][][]run {
+	p.looked(len(p.runs))
+	cells := make([][][]run, len(ys)-1)
 	for i := range cells {
 		cells[i] = make([][]run, len(xs)-1)
 	}
 	for _, r := range p.runs {
-		i, j := interval(ys, middle(r.box)), interval(xs, centre(r.box))
-		if i < 0 || j < 0 || r.turned {
-			rest = append(rest, r)
-			continue
+		if i, j := cellAt(xs, ys, r); i >= 0 {
+			cells[i][j] = append(cells[i][j], r)
 		}
-		cells[i][j] = append(cells[i][j], r)
 	}
-	return cells, rest
+	return cells
+}
+
+// cellAt is the row and the column of a grid that a run is in, -1 for none.
+func cellAt(xs, ys []float64, r run) (i, j int) {
+	i, j = interval(ys, middle(r.box)), interval(xs, centre(r.box))
+	if i < 0 || j < 0 || r.turned {
+		return -1, -1
+	}
+	return i, j
 }
 
 // interval is the index of the interval between two of the bounds that holds v, or -1.
@@ -136,17 +144,19 @@ func interval(bounds []float64, v float64) int {
 // fill makes the text of the cells. Where no rule stands between two, they are
 // one, and both have its text. It says whether the result is a table: at least
 // two rows and columns have text.
-func (t *table) fill(cells [][][]run, rules []document.Box, xs, ys []float64) bool {
+func (t *table) fill(w *work, cells [][][]run, rules []document.Box, xs, ys []float64) bool {
 	used, own := map[int]bool{}, 0
 	upright, level := nearest(rules, xs, ys)
+	sides := len(slices.Concat(upright...))
 	for i, row := range cells {
+		w.did(len(row) + sides)
 		t.rows = append(t.rows, make([]string, len(row)))
 		mid := (ys[i] + ys[i+1]) / 2
 		for from, to := 0, 1; from < len(row); from, to = to, to+1 {
 			for to < len(row) && !slices.ContainsFunc(upright[to], func(r document.Box) bool { return r.Top <= mid && mid <= r.Bottom }) {
 				to++
 			}
-			text := textOf(slices.Concat(row[from:to]...))
+			text := textOf(w, slices.Concat(row[from:to]...))
 			own += len(text)
 			for j := from; j < to; j++ {
 				t.rows[i][j] = text
@@ -157,7 +167,7 @@ func (t *table) fill(cells [][][]run, rules []document.Box, xs, ys []float64) bo
 			t.bold = allBold(row)
 		}
 	}
-	t.spanRows(level, xs)
+	t.spanRows(w, level, xs)
 	if t.length() > maxRepeated*(own+4<<10) {
 		return false
 	}
@@ -170,9 +180,10 @@ func (t *table) fill(cells [][][]run, rules []document.Box, xs, ys []float64) bo
 }
 
 // spanRows repeats a cell in those below it that no rule parts from it.
-func (t *table) spanRows(level [][]document.Box, xs []float64) {
+func (t *table) spanRows(w *work, level [][]document.Box, xs []float64) {
 	for i := 1; i < len(t.rows); i++ {
 		for j := range t.rows[i] {
+			w.did(1 + len(level[i]))
 			mid := (xs[j] + xs[j+1]) / 2
 			if t.rows[i][j] == "" && !slices.ContainsFunc(level[i], func(r document.Box) bool { return r.Left <= mid && mid <= r.Right }) {
 				t.rows[i][j] = t.rows[i-1][j]
@@ -213,10 +224,10 @@ func addNear(at [][]document.Box, places []float64, place float64, r document.Bo
 	}
 }
 
-func textOf(runs []run) string {
+func textOf(w *work, runs []run) string {
 	var lines []string
-	for _, row := range rowsOf(runs, func(r run) document.Box { return r.box }) {
-		slices.SortStableFunc(row, func(a, b run) int { return compare(a.box.Left, b.box.Left) })
+	for _, row := range rowsOf(w, runs, func(r run) document.Box { return r.box }) {
+		sortBy(w, row, func(a, b run) int { return compare(a.box.Left, b.box.Left) })
 		lines = append(lines, lineOf(row).text)
 	}
 	return joinLines(lines)
