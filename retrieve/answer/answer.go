@@ -129,7 +129,9 @@ type answering struct {
 	request  Request
 	language *ground.Language
 	context  []Passage
+	gone     map[string]bool           // ids of passages that were taken away since the model saw them
 	sources  map[string]*ground.Source // by id of the passage
+	beside   map[string]string         // by id: why the passage says nothing that is asked for; "" if it may
 	words    ground.Context            // that sentences are judged in
 	subjects []string                  // names that are asked about, and those like them
 	response Response
@@ -143,7 +145,7 @@ func (a *Answerer) Answer(ctx context.Context, r Request) (Response, error) {
 	if err := r.check(); err != nil {
 		return Response{}, err
 	}
-	q := &answering{Answerer: a, request: r, trace: trace.From(ctx), began: time.Now(), sources: map[string]*ground.Source{}, response: Response{Dropped: map[string]int{}}}
+	q := &answering{Answerer: a, request: r, trace: trace.From(ctx), began: time.Now(), gone: map[string]bool{}, sources: map[string]*ground.Source{}, response: Response{Dropped: map[string]int{}}}
 	model, cancel := context.WithTimeout(ctx, a.Timeout)
 	defer cancel()
 	if err := q.run(ctx, model); err != nil {
@@ -202,16 +204,23 @@ func (q *answering) run(ctx, model context.Context) error {
 	return q.settle(ctx, said)
 }
 
-// settle checks what the model says, and keeps what stands.
+// settle checks what the model says, and keeps what stands: by passages that the
+// principal may read until the last sentence is judged. The others count in nothing.
 func (q *answering) settle(ctx context.Context, said []Sentence) error {
-	q.words = q.groundContext()
-	standing, err := q.checked(ctx, said)
+	_, err := q.refresh(ctx)
+	var standing []Sentence
+	var reason string
+	for gone := true; gone && err == nil; {
+		if standing, reason, err = q.judged(ctx, said); err == nil {
+			gone, err = q.refresh(ctx)
+		}
+	}
 	if err != nil {
 		return err
 	}
 	q.ended("check")
-	if len(standing) == 0 {
-		return q.refuse(Unsupported)
+	if reason != "" {
+		return q.refuse(reason)
 	}
 	q.response.Outcome, q.response.Sentences = Answered, standing
 	for _, p := range q.context {
@@ -222,6 +231,25 @@ func (q *answering) settle(ctx context.Context, said []Sentence) error {
 	return nil
 }
 
+// judged are the sentences that stand on the context as it is, or why there is no
+// answer. What was taken away is as if it had never been there.
+func (q *answering) judged(ctx context.Context, said []Sentence) (standing []Sentence, reason string, err error) {
+	clear(q.response.Dropped)
+	if len(q.context) == 0 {
+		return nil, NothingFound, nil
+	}
+	if len(q.gone) > 0 {
+		if q.subjects = nil; q.unmentioned(ctx) {
+			return nil, NotMentioned, nil
+		}
+	}
+	q.words, q.beside = q.groundContext(), q.besideTheQuestion()
+	if standing, err = q.checked(ctx, said); len(standing) == 0 {
+		reason = Unsupported
+	}
+	return standing, reason, err
+}
+
 // refuse says why there is no answer, and nothing else.
 func (q *answering) refuse(reason string) error {
 	q.response.Outcome, q.response.Reason = NoAnswer, reason
@@ -230,34 +258,36 @@ func (q *answering) refuse(reason string) error {
 
 // evidence answers with the passages that may still be read.
 func (q *answering) evidence(ctx context.Context) error {
-	q.response.Outcome = Evidence
-	readable, err := q.readable(ctx, q.context)
-	for _, p := range q.context {
-		if readable[p.ID] {
-			q.response.Passages = append(q.response.Passages, p)
-		}
+	_, err := q.refresh(ctx)
+	if err == nil {
+		q.response.Outcome, q.response.Passages = Evidence, q.context
 	}
 	return err
 }
 
-// readable decides again, by the store's present rows, which passages the
-// principal may read: the model took its time.
-func (q *answering) readable(ctx context.Context, passages []Passage) (map[string]bool, error) {
-	present := map[string]uint32{}
-	readable := map[string]bool{}
-	for _, p := range passages {
+// refresh decides again, by the store's present rows, which passages of the context
+// the principal may read, and takes out the others: the model took its time.
+func (q *answering) refresh(ctx context.Context) (gone bool, err error) {
+	present := map[string]uint32{} // versions, 0 of none
+	kept := q.context[:0:0]
+	for _, p := range q.context {
 		version, known := present[p.Key]
 		if !known {
 			content, err := q.Searcher.Document(ctx, q.request.Principal, q.request.Collection, p.Key)
 			if err != nil && !errors.Is(err, store.ErrNotFound) {
-				return nil, err
+				return false, err
 			}
-			version = content.Version // 0 of none
+			version = content.Version
 			present[p.Key] = version
 		}
-		readable[p.ID] = version == p.Version
+		if version == p.Version {
+			kept = append(kept, p)
+		} else {
+			q.gone[p.ID], gone = true, true
+		}
 	}
-	return readable, nil
+	q.context = kept
+	return gone, nil
 }
 
 func (q *answering) degraded(stages ...string) {

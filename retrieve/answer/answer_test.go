@@ -3,6 +3,7 @@ package answer
 import (
 	"context"
 	"fmt"
+	"maps"
 	"net/http"
 	"strings"
 	"sync"
@@ -12,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"sluice/gpu"
+	"sluice/retrieve"
 	"sluice/store"
 )
 
@@ -303,6 +305,60 @@ func TestReranking(t *testing.T) {
 	require.Equal(t, []string{"rerank_unavailable"}, got.Degraded)
 }
 
+// What is taken away while the model thinks counts in nothing: the answer is, but
+// for what the model took, the one of a library that never had it.
+func TestRevocationLeavesNoTrace(t *testing.T) {
+	lobby := map[string]page{"a": {title: "A", text: "Visitors wear a badge and wait in the lobby. Gold has 3 seats."}}
+	var secrets []string
+	for i := range 8 {
+		secrets = append(secrets, fmt.Sprintf("z%d", i))
+	}
+	for name, c := range map[string]struct {
+		secret, question, said, outcome string
+	}{
+		"weights of words": {"Visitors wait in the lobby.", "What do guests do?", "Visitors in hats wait in the lobby.", Answered},
+		"names":            {"Zorblatt visitors wait.", "What do guests of Zorblatt do?", "Visitors wear a badge.", NoAnswer},
+		"subjects":         {"Zorblatt is like Gold.", "What is Gold, or Zorblatt?", "Gold has 3 seats.", NoAnswer},
+		"money":            {"Visitors pay 3 EUR.", "What do guests pay, and what is the price?", "Visitors wear a badge.", NoAnswer},
+		"nothing":          {"Visitors wait in the lobby.", "What do guests do?", "Dogs are welcome.", NoAnswer},
+	} {
+		answer := func(say func(h *house) func(int, string, http.ResponseWriter), secrets ...string) Response {
+			pages := maps.Clone(lobby)
+			for _, key := range secrets {
+				pages[key] = page{title: "Z", text: c.secret}
+			}
+			var h *house
+			h = newHouse(t, pages, func(n int, body string, w http.ResponseWriter) { say(h)(n, body, w) })
+			got := h.ask(c.question)
+			got.Usage, got.Search, got.Model = Usage{}, retrieve.Response{}, ""
+			return got
+		}
+		plain := func(*house) func(int, string, http.ResponseWriter) { return says(sentences("S1", c.said)) }
+		revoking := func(h *house) func(int, string, http.ResponseWriter) {
+			return func(_ int, _ string, w http.ResponseWriter) {
+				h.library.change(func(pages map[string]page) {
+					for _, key := range secrets {
+						pages[key] = page{title: "Z", text: c.secret, readers: []string{"bob"}}
+					}
+				})
+				reply(w, sentences("S1", c.said))
+			}
+		}
+		never := answer(plain)
+		require.Equal(t, c.outcome, never.Outcome, name)
+		require.Equal(t, never, answer(revoking, secrets...), name)
+	}
+}
+
+// What is taken away while sentences are judged has them judged anew.
+func TestRevocationWhileJudging(t *testing.T) {
+	h := newHouse(t, travel(), says(sentences("S2", meals)))
+	h.Entailment = &entails{word: "EUR", judging: func() { h.library.change(func(p map[string]page) { delete(p, "travel") }) }}
+	got := h.ask("What is the meal allowance?")
+	require.Equal(t, NoAnswer, got.Outcome)
+	require.Equal(t, map[string]int{NotReadable: 1}, got.Dropped)
+}
+
 // What is taken away while the model thinks is not in the answer, however it ends.
 func TestRevocationUnderWay(t *testing.T) {
 	for name, change := range map[string]func(pages map[string]page){
@@ -338,12 +394,16 @@ type entails struct {
 	premise, word string
 	err           error
 	got           []gpu.Pair
+	judging       func() // what happens meanwhile; nil: nothing
 }
 
 func (e *entails) Info() gpu.Info { return gpu.Info{Labels: []string{"contradiction", "ENTAILMENT"}} }
 
 func (e *entails) Classify(_ context.Context, r gpu.ScoreRequest) ([]gpu.Classification, error) {
 	e.got = append(e.got, r.Pairs...)
+	if e.judging != nil {
+		e.judging()
+	}
 	var all []gpu.Classification
 	for _, p := range r.Pairs {
 		logits := []float32{3, -3}

@@ -53,7 +53,11 @@ func (q *answering) checked(ctx context.Context, said []Sentence) ([]Sentence, e
 	if err != nil {
 		return nil, err
 	}
-	return q.stillReadable(ctx, entailed)
+	var standing []Sentence
+	for _, s := range entailed {
+		standing = append(standing, s.Sentence)
+	}
+	return standing, nil
 }
 
 // check is why the i-th sentence does not stand, "" if it does. Then its
@@ -64,8 +68,11 @@ func (q *answering) check(i int, s Sentence) (_ standing, reason string) {
 	if i >= maxSentences || len(s.Text) > maxText || len(s.Citations) > maxCitations || !clean(s.Text) {
 		return standing{}, Malformed
 	}
+	if slices.ContainsFunc(s.Citations, func(c string) bool { return q.gone[idOf(c)] }) {
+		return standing{}, NotReadable
+	}
 	cited := q.cited(s)
-	say, reason := q.saying(ground.Part{Text: s.Text}, cited)
+	say, reason := q.saying(q.language.Claim(ground.Part{Text: s.Text}), cited)
 	var parts map[string]string
 	if len(say) == 0 {
 		say, parts = q.sayingParts(s.Text, cited)
@@ -76,11 +83,11 @@ func (q *answering) check(i int, s Sentence) (_ standing, reason string) {
 	return standing{Sentence{s.Text, say}, parts}, ""
 }
 
-// saying are the ids of the passages that say a part, or why the last does not.
-func (q *answering) saying(part ground.Part, cited []Passage) (say []string, reason string) {
+// saying are the ids of the passages that say a claim, or why the last does not.
+func (q *answering) saying(claim *ground.Claim, cited []Passage) (say []string, reason string) {
 	reason = Uncited
 	for _, p := range cited {
-		if fault := q.faultOf(part, p); fault != "" {
+		if fault := q.faultOf(claim, p); fault != "" {
 			reason = fault
 		} else {
 			say = append(say, p.ID)
@@ -94,7 +101,7 @@ func (q *answering) saying(part ground.Part, cited []Passage) (say []string, rea
 func (q *answering) sayingParts(text string, cited []Passage) (say []string, parts map[string]string) {
 	parts = map[string]string{}
 	for _, part := range q.language.Parts(text) {
-		ids, _ := q.saying(part, cited)
+		ids, _ := q.saying(q.language.Claim(part), cited)
 		if len(ids) == 0 {
 			return nil, nil
 		}
@@ -110,16 +117,29 @@ func (q *answering) sayingParts(text string, cited []Passage) (say []string, par
 	return say, parts
 }
 
-// faultOf is why a passage does not say a part, or nothing that is asked for.
-func (q *answering) faultOf(part ground.Part, p Passage) string {
-	source := q.source(p)
-	faults := source.FaultsOf(part, q.words)
-	switch {
-	case len(faults) > 0:
+// faultOf is why a passage does not say a claim, or nothing that is asked for.
+func (q *answering) faultOf(claim *ground.Claim, p Passage) string {
+	if faults := q.source(p).FaultsOf(claim, q.words); len(faults) > 0 {
 		return string(faults[0])
+	}
+	return q.beside[p.ID]
+}
+
+// besideTheQuestion is why each passage says nothing that is asked for.
+func (q *answering) besideTheQuestion() map[string]string {
+	beside, money := map[string]string{}, ground.AsksMoney(q.response.Queries[0])
+	for _, p := range q.context {
+		beside[p.ID] = q.besideOf(p, money)
+	}
+	return beside
+}
+
+func (q *answering) besideOf(p Passage, money bool) string {
+	source := q.source(p)
+	switch {
 	case len(q.subjects) > 0 && !slices.ContainsFunc(q.subjects, source.Mentions):
 		return OffSubject
-	case ground.AsksMoney(q.response.Queries[0]) && !source.HasMoney():
+	case money && !source.HasMoney():
 		return NoAmount
 	case p.related && p.relevance < q.Relevance:
 		return Irrelevant
@@ -131,7 +151,7 @@ func (q *answering) faultOf(part ground.Part, p Passage) string {
 // does not exist.
 func (q *answering) cited(s Sentence) (cited []Passage) {
 	for _, c := range s.Citations {
-		id := strings.Trim(c, "[] ")
+		id := idOf(c)
 		at := slices.IndexFunc(q.context, func(p Passage) bool { return p.ID == id })
 		if at < 0 {
 			return nil
@@ -142,6 +162,8 @@ func (q *answering) cited(s Sentence) (cited []Passage) {
 	}
 	return cited
 }
+
+func idOf(citation string) string { return strings.Trim(citation, "[] ") }
 
 // clean reports text without characters that are not seen, or that turn the
 // direction of others.
@@ -197,30 +219,6 @@ func (q *answering) entailing(said []standing, judged []gpu.Classification) (kep
 
 // IsEntailment reports the label of a classifier that checks answers.
 func IsEntailment(label string) bool { return strings.EqualFold(label, entailment) }
-
-// stillReadable drops what cites a passage that was taken away meanwhile.
-func (q *answering) stillReadable(ctx context.Context, said []standing) ([]Sentence, error) {
-	readable, err := q.readable(ctx, q.citedBy(said))
-	if err != nil {
-		return nil, err
-	}
-	var kept []Sentence
-	for _, s := range said {
-		if slices.ContainsFunc(s.Citations, func(id string) bool { return !readable[id] }) {
-			q.response.Dropped[NotReadable]++
-			continue
-		}
-		kept = append(kept, s.Sentence)
-	}
-	return kept, nil
-}
-
-func (q *answering) citedBy(said []standing) (all []Passage) {
-	for _, s := range said {
-		all = append(all, q.cited(s.Sentence)...)
-	}
-	return all
-}
 
 // unmentioned reports that a name or a rank that is asked about is in no
 // passage, nor, of a name, one that means the same. The others become the

@@ -20,7 +20,7 @@ func NewContext(question string, sources []*Source, l *Language) Context {
 		}
 	}
 	for _, s := range sources {
-		for term := range s.terms {
+		for term := range s.in {
 			c.in[term]++
 		}
 	}

@@ -13,6 +13,7 @@ const (
 // line is what one sentence of a source says.
 type line struct {
 	above    *line // what its titles say; nil: it has none
+	section  int   // which its titles are of its source's
 	terms    map[string]bool
 	values   map[string][]measure // of each number
 	units    map[string]bool
@@ -72,8 +73,6 @@ func (l line) titles() line {
 	return *l.above
 }
 
-func (l line) hasTerm(term string) bool { return l.terms[term] || l.titles().terms[term] }
-
 func (l line) hasUnit(unit string) bool { return l.units[unit] || l.titles().units[unit] }
 
 // measures are those of a number; none: it isn't there.
@@ -81,14 +80,14 @@ func (l line) measures(value string) []measure {
 	return slices.Concat(l.values[value], l.titles().values[value])
 }
 
-func (l line) faults(read said, c Context) []Fault {
+// faults of what is said, by the shares of its words that the line has.
+func (l line) faults(read said, whole, added float64) []Fault {
 	var faults []Fault
 	found := func(f Fault, wrong bool) {
 		if wrong {
 			faults = append(faults, f)
 		}
 	}
-	whole, added := l.shares(read.terms, c)
 	found(Words, whole < leastShared)
 	found(Date, !l.hasDates(read.dates) || !l.hasTimes(read.times))
 	found(Number, !l.hasNumbers(read.numbers))

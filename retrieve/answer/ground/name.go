@@ -72,21 +72,36 @@ func Capitals(text string) []string {
 	return slices.Compact(all)
 }
 
-// Mentions reports that the source has the words of a name, or what it is short
-// for (SSO: single sign-on), or what is short for it (United States: US).
-func (s *Source) Mentions(name string) bool {
-	var initials strings.Builder
-	whole, n := true, 0
-	for _, w := range words(bounded(name)) {
-		n++
-		whole = whole && s.mentions(w)
-		initials.WriteString(first(w.folded))
-	}
-	return whole || n > 1 && s.words[initials.String()]
+// mention is a name as sources are searched for it.
+type mention struct {
+	words    []mentioned
+	initials string
 }
 
-func (s *Source) mentions(w word) bool {
-	return s.words[w.folded] || s.words[s.language.stem(w.folded)] || short(w.text) && strings.Contains(s.initials, w.folded)
+type mentioned struct {
+	folded, stem string
+	short        bool
+}
+
+func (l *Language) mention(name string) (m mention) {
+	var initials strings.Builder
+	for _, w := range words(bounded(name)) {
+		m.words = append(m.words, mentioned{w.folded, l.stem(w.folded), short(w.text)})
+		initials.WriteString(first(w.folded))
+	}
+	m.initials = initials.String()
+	return m
+}
+
+// Mentions reports that the source has the words of a name, or what it is short
+// for (SSO: single sign-on), or what is short for it (United States: US).
+func (s *Source) Mentions(name string) bool { return s.mentions(s.language.mention(name)) }
+
+func (s *Source) mentions(m mention) bool {
+	missing := slices.ContainsFunc(m.words, func(w mentioned) bool {
+		return !s.words[w.folded] && !s.words[w.stem] && !(w.short && strings.Contains(s.initials, w.folded))
+	})
+	return !missing || len(m.words) > 1 && s.words[m.initials]
 }
 
 // short reports an acronym.

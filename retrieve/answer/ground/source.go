@@ -4,7 +4,6 @@
 package ground
 
 import (
-	"maps"
 	"slices"
 	"strings"
 )
@@ -36,24 +35,22 @@ type Source struct {
 	text     string          // folded
 	words    map[string]bool // of the whole, and their stems
 	initials string
-	terms    map[string]bool // of all lines
+	titles   []line
 	lines    []line
+	in       map[string]places // by term
+	shares   []share           // of the titles, then of the lines: what they have of the statement that is compared
 }
+
+// places have a term: the numbers of titles, and of lines whose titles have it not.
+type places struct{ titles, lines []int }
 
 // NewSource reads sections.
 func NewSource(sections []Section, l *Language) *Source {
-	s := &Source{language: l, words: map[string]bool{}, terms: map[string]bool{}}
+	s := &Source{language: l, words: map[string]bool{}, in: map[string]places{}}
 	var text, initials strings.Builder
 	for _, section := range sections {
 		titles, body := bounded(section.Titles), bounded(section.Text)
-		above := l.line(titles)
-		maps.Copy(s.terms, above.terms)
-		for _, sentence := range sentences(body) {
-			below := l.line(sentence)
-			below.above = &above
-			maps.Copy(s.terms, below.terms)
-			s.lines = append(s.lines, below)
-		}
+		s.addSection(titles, sentences(body))
 		text.WriteString(titles + "\n" + body + "\n")
 	}
 	for _, w := range words(text.String()) {
@@ -64,55 +61,81 @@ func NewSource(sections []Section, l *Language) *Source {
 	return s
 }
 
+func (s *Source) addSection(titles string, body []string) {
+	at, above := len(s.titles), s.language.line(titles)
+	s.titles = append(s.titles, above)
+	for term := range above.terms {
+		p := s.in[term]
+		p.titles = append(p.titles, at)
+		s.in[term] = p
+	}
+	for _, sentence := range body {
+		below := s.language.line(sentence)
+		below.above, below.section = &above, at
+		for term := range below.terms {
+			if !above.terms[term] {
+				p := s.in[term]
+				p.lines = append(p.lines, len(s.lines))
+				s.in[term] = p
+			}
+		}
+		s.lines = append(s.lines, below)
+	}
+}
+
 func bounded(text string) string { return normal(text[:min(len(text), MaxSource)]) }
 
 // Faults of what is said in a context: what no sentence of the source says. A
 // sentence may also be put together of parts that are said one by one. No fault
 // does not mean that it is true.
-func (s *Source) Faults(text string, c Context) []Fault { return s.FaultsOf(Part{Text: text}, c) }
+func (s *Source) Faults(text string, c Context) []Fault {
+	return s.FaultsOf(s.language.Claim(Part{Text: text}), c)
+}
 
-// FaultsOf are those of a part.
-func (s *Source) FaultsOf(part Part, c Context) []Fault {
-	text := bounded(part.Text)
-	if !s.hasNames(text, part.inside) {
+// FaultsOf are those of a claim.
+func (s *Source) FaultsOf(claim *Claim, c Context) []Fault {
+	if !s.hasNames(claim) {
 		return []Fault{Name}
 	}
-	all := sentences(text)
-	if len(all) == 0 {
+	if len(claim.statements) == 0 {
 		return []Fault{Words}
 	}
-	for _, sentence := range all {
-		if asks(sentence) {
+	for _, said := range claim.statements {
+		if said.asks {
 			return []Fault{Question}
 		}
-		if faults := s.least(sentence, c); len(faults) > 0 && !s.hasParts(sentence, c) {
+		if faults := s.least(said, c); len(faults) > 0 && !s.hasParts(said, c) {
 			return faults
 		}
 	}
 	return nil
 }
 
-// hasParts reports a sentence of several parts that the source says one by one.
-func (s *Source) hasParts(sentence string, c Context) bool {
-	parts := s.language.parts(sentence)
-	return len(parts) > 1 && !slices.ContainsFunc(parts, func(part string) bool { return len(s.least(part, c)) > 0 })
+// hasParts reports a statement of several parts that the source says one by one.
+func (s *Source) hasParts(said *statement, c Context) bool {
+	parts := s.language.partsOf(said)
+	return len(parts) > 1 && !slices.ContainsFunc(parts, func(part *statement) bool { return len(s.least(part, c)) > 0 })
 }
 
-// least is nothing if a line says the sentence, else the faults of the line
+// least is nothing if a line says the statement, else the faults of the line
 // that has most of its words.
-func (s *Source) least(sentence string, c Context) []Fault {
-	read, most := s.language.read(sentence), -1.0
-	least := []Fault{Words}
-	for _, l := range s.lines {
-		faults := l.faults(read, c)
-		if len(faults) == 0 {
+func (s *Source) least(said *statement, c Context) []Fault {
+	all := s.share(said.terms, c)
+	best, most := -1, -1.0
+	for i := range s.lines {
+		whole, added := s.sharesOf(i, all)
+		if whole > most {
+			best, most = i, whole
+		}
+		if whole >= leastShared && len(s.lines[i].faults(said.said, whole, added)) == 0 {
 			return nil
 		}
-		if shared, _ := l.shares(read.terms, c); shared > most {
-			least, most = faults, shared
-		}
 	}
-	return least
+	if best < 0 {
+		return []Fault{Words}
+	}
+	whole, added := s.sharesOf(best, all)
+	return s.lines[best].faults(said.said, whole, added)
 }
 
 // HasMoney reports an amount of money anywhere in the source.
@@ -122,20 +145,7 @@ func (s *Source) HasMoney() bool {
 	})
 }
 
-func (s *Source) hasNames(text string, inside bool) bool {
-	all := words(text)
-	if inside && len(all) > 0 {
-		all[0].opens = false
-	}
-	for _, name := range names(all, s.language.capitalNouns) {
-		if !s.Mentions(name) {
-			return false
-		}
-	}
-	for _, link := range literal.FindAllString(text, -1) {
-		if !strings.Contains(s.text, fold(strings.TrimRight(link, ".,;:!?)\"'"))) {
-			return false
-		}
-	}
-	return true
+func (s *Source) hasNames(claim *Claim) bool {
+	return !slices.ContainsFunc(claim.names, func(m mention) bool { return !s.mentions(m) }) &&
+		!slices.ContainsFunc(claim.links, func(link string) bool { return !strings.Contains(s.text, link) })
 }

@@ -1,6 +1,9 @@
 package ground
 
-import "strconv"
+import (
+	"slices"
+	"strconv"
+)
 
 // addTerms adds what a text is about: its words as the analyzer has them, without
 // negators; numbers, units, months and times of the day by their one name.
@@ -37,26 +40,45 @@ func numeric(w word) bool {
 	return w.number() || one || scale || ordinal
 }
 
-// shares are the shares of a sentence's terms that the line has, by their
-// weights: of all of them (of none, 0), and of those that the question has not
-// (of none, 1).
-func (l line) shares(terms map[string]bool, c Context) (whole, added float64) {
-	var all, have, beyond, haveBeyond float64
+// share is what something has of the terms of a statement, by their weights: of
+// all, and of those that the question has not. The sums are exact.
+type share struct{ all, beyond float64 }
+
+func (s *share) add(weight float64, asked bool) {
+	if s.all += weight; !asked {
+		s.beyond += weight
+	}
+}
+
+// share adds up what each title and each line has of terms, and returns what there
+// is to have.
+func (s *Source) share(terms map[string]bool, c Context) (all share) {
+	s.shares = slices.Grow(s.shares[:0], len(s.titles)+len(s.lines))[:len(s.titles)+len(s.lines)]
+	clear(s.shares)
 	for term := range terms {
-		w, had := c.weight(term), 0.0
-		if l.hasTerm(term) {
-			had = w
+		weight, asked := c.weight(term), c.asked[term]
+		all.add(weight, asked)
+		in := s.in[term]
+		for _, i := range in.titles {
+			s.shares[i].add(weight, asked)
 		}
-		all, have = all+w, have+had
-		if !c.asked[term] {
-			beyond, haveBeyond = beyond+w, haveBeyond+had
+		for _, i := range in.lines {
+			s.shares[len(s.titles)+i].add(weight, asked)
 		}
 	}
-	if added = 1; beyond > 0 {
-		added = haveBeyond / beyond
+	return all
+}
+
+// sharesOf are the shares of a statement's terms that a line has, its titles'
+// among them: of all terms (of none, 0), and of those that the question has not
+// (of none, 1).
+func (s *Source) sharesOf(line int, all share) (whole, added float64) {
+	own, above := s.shares[len(s.titles)+line], s.shares[s.lines[line].section]
+	if added = 1; all.beyond > 0 {
+		added = (own.beyond + above.beyond) / all.beyond
 	}
-	if all > 0 {
-		whole = have / all
+	if all.all > 0 {
+		whole = (own.all + above.all) / all.all
 	}
 	return whole, added
 }
