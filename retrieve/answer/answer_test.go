@@ -316,6 +316,7 @@ func TestRevocationLeavesNoTrace(t *testing.T) {
 	for name, c := range map[string]struct {
 		secret, question, said, outcome string
 	}{
+		"all there is":     {"Visitors wait in the lobby.", "What do guests do?", "Visitors wait in the lobby.", NoAnswer},
 		"weights of words": {"Visitors wait in the lobby.", "What do guests do?", "Visitors in hats wait in the lobby.", Answered},
 		"names":            {"Zorblatt visitors wait.", "What do guests of Zorblatt do?", "Visitors wear a badge.", NoAnswer},
 		"subjects":         {"Zorblatt is like Gold.", "What is Gold, or Zorblatt?", "Gold has 3 seats.", NoAnswer},
@@ -324,6 +325,9 @@ func TestRevocationLeavesNoTrace(t *testing.T) {
 	} {
 		answer := func(say func(h *house) func(int, string, http.ResponseWriter), secrets ...string) Response {
 			pages := maps.Clone(lobby)
+			if name == "all there is" {
+				clear(pages)
+			}
 			for _, key := range secrets {
 				pages[key] = page{title: "Z", text: c.secret}
 			}
@@ -352,11 +356,11 @@ func TestRevocationLeavesNoTrace(t *testing.T) {
 
 // What is taken away while sentences are judged has them judged anew.
 func TestRevocationWhileJudging(t *testing.T) {
-	h := newHouse(t, travel(), says(sentences("S2", meals)))
+	h := newHouse(t, travel(), says(`{"sentences": [{"text": "`+meals+`", "citations": ["S2"]}, {"text": "Dogs are welcome.", "citations": ["S1"]}]}`))
 	h.Entailment = &entails{word: "EUR", judging: func() { h.library.change(func(p map[string]page) { delete(p, "travel") }) }}
 	got := h.ask("What is the meal allowance?")
 	require.Equal(t, NoAnswer, got.Outcome)
-	require.Equal(t, map[string]int{NotReadable: 1}, got.Dropped)
+	require.Equal(t, map[string]int{NotReadable: 1, "words": 1}, got.Dropped)
 }
 
 // What is taken away while the model thinks is not in the answer, however it ends.
@@ -375,8 +379,11 @@ func TestRevocationUnderWay(t *testing.T) {
 			h.library.change(change)
 			reply(w, sentences("S2", meals))
 		})
+		model := &entails{}
+		h.Entailment = model
 		got := h.ask("What is the meal allowance?")
 		require.Equal(t, NoAnswer, got.Outcome, name)
+		require.Empty(t, model.got, name)
 		require.Equal(t, map[string]int{NotReadable: 1}, got.Dropped, name)
 		require.Empty(t, got.Passages, name)
 

@@ -164,6 +164,12 @@ func TestTitlesAreKeptOnce(t *testing.T) {
 	require.NotEmpty(t, s.Faults("xyz w7 1600", Context{}))
 }
 
+// A word of the titles counts once where a line has it, too.
+func TestTitlesCountOnce(t *testing.T) {
+	s := NewSource([]Section{{"Lobby", "The lobby is open."}}, language(t, "english"))
+	require.Equal(t, []Fault{Words}, s.Faults("The lobby has red chairs.", Context{}))
+}
+
 // Numbers of more digits than a float64 tells apart are not mistaken for others.
 func TestLongNumbers(t *testing.T) {
 	for _, number := range []string{"123456789012345678", "4999999999999999", "12,345,678,901,234,567"} {
