@@ -14,6 +14,12 @@ var negatives = set(`only unless except excluding excludes excluded reject rejec
 // trailing negators follow what they turn around, too.
 var trailing = set("nicht pas niet")
 
+// Between these, what turns around one alternative ends with it: "either not A or B".
+var (
+	eithers = set("either entweder")
+	ors     = set("or oder")
+)
+
 func set(words string) map[string]bool {
 	all := map[string]bool{}
 	for _, w := range strings.Fields(words) {
@@ -41,10 +47,17 @@ type polarity struct {
 func (l *Language) polarityOf(text []word) polarity {
 	p := polarity{affirmed: map[string]bool{}, negated: map[string]bool{}}
 	left := 0 // words that the last negator still turns around
-	last := ""
+	last, either := "", false
 	for i, w := range text {
 		if w.after {
 			left, last = 0, ""
+		}
+		if eithers[w.folded] {
+			either = left == 0
+			continue
+		}
+		if either && ors[w.folded] {
+			left, either = 0, false
 		}
 		if trailing[w.folded] && last != "" {
 			p.negated[last] = true

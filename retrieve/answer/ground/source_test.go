@@ -164,6 +164,20 @@ func TestTitlesAreKeptOnce(t *testing.T) {
 	require.NotEmpty(t, s.Faults("xyz w7 1600", Context{}))
 }
 
+// What is denied of one alternative is not denied of the other, but of both where
+// the negator stands before them.
+func TestAlternatives(t *testing.T) {
+	l := language(t, "english")
+	either := NewSource([]Section{{"", "Guests may either not smoke or leave the house."}}, l)
+	require.Empty(t, either.Faults("Guests may leave the house.", Context{}))
+	require.Contains(t, either.Faults("Guests may smoke in the house.", Context{}), Negation)
+	for _, both := range []string{"Guests may not smoke or leave the house.", "Guests may not either smoke or leave the house."} {
+		neither := NewSource([]Section{{"", both}}, l)
+		require.Contains(t, neither.Faults("Guests may leave the house.", Context{}), Negation, both)
+		require.Contains(t, neither.Faults("Guests may smoke in the house.", Context{}), Negation, both)
+	}
+}
+
 // A word of the titles counts once where a line has it, too.
 func TestTitlesCountOnce(t *testing.T) {
 	s := NewSource([]Section{{"Lobby", "The lobby is open."}}, language(t, "english"))
