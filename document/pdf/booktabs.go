@@ -106,7 +106,7 @@ func stacks(w *work, rules []document.Box) [][]document.Box {
 		i := at.find(out, r)
 		switch {
 		case i < 0:
-			at[endsOf(r)] = len(out)
+			at[spanOf(r)] = len(out)
 			out = append(out, []document.Box{r})
 		case r.Top-out[i][len(out[i])-1].Top > touching:
 			out[i] = append(out[i], r)
@@ -118,22 +118,23 @@ func stacks(w *work, rules []document.Box) [][]document.Box {
 	return out
 }
 
-// ends are those of a rule, in steps of touching. No two stacks have the same.
-type ends struct{ left, right int }
+// span is from where to where a rule goes, in steps of touching. No two stacks have
+// the same.
+type span struct{ left, right int }
 
-func endsOf(r document.Box) ends {
-	return ends{int(math.Floor(r.Left / touching)), int(math.Floor(r.Right / touching))}
+func spanOf(r document.Box) span {
+	return span{int(math.Floor(r.Left / touching)), int(math.Floor(r.Right / touching))}
 }
 
-// stackPlaces finds stacks by the ends of their first rules.
-type stackPlaces map[ends]int
+// stackPlaces finds stacks by the spans of their first rules.
+type stackPlaces map[span]int
 
 // find is the first stack whose ends are less than touching from those of a rule, or -1.
 func (at stackPlaces) find(all [][]document.Box, r document.Box) int {
-	first, here := -1, endsOf(r)
+	first, here := -1, spanOf(r)
 	for left := here.left - 1; left <= here.left+1; left++ {
 		for right := here.right - 1; right <= here.right+1; right++ {
-			i, known := at[ends{left, right}]
+			i, known := at[span{left, right}]
 			if known && (first < 0 || i < first) && abs(all[i][0].Left-r.Left) < touching && abs(all[i][0].Right-r.Right) < touching {
 				first = i
 			}

@@ -80,7 +80,7 @@ const (
 func columnStarts(w *work, regions []region) []column {
 	var lines []document.Box
 	for _, r := range regions {
-		for _, c := range slices.Concat(r.rows(nil)...) {
+		for _, c := range slices.Concat(r.rows(w, nil)...) {
 			lines = append(lines, c.lines()...)
 		}
 	}

@@ -33,6 +33,7 @@ func footnotes(blocks []*block, p *page, s styles) []*block {
 	}
 	var out []*block
 	for _, n := range blocks {
+		p.did(1)
 		if placed[n] {
 			continue
 		}
@@ -42,6 +43,7 @@ func footnotes(blocks []*block, p *page, s styles) []*block {
 			if note == nil {
 				continue
 			}
+			p.did(len(n.text))
 			n.text = strings.Replace(n.text, raised(mark), " "+anchor(mark), 1)
 			note.text = anchor(mark) + " " + plain(noteStart.FindStringSubmatch(note.text)[2])
 			note.kind = document.Footnote

@@ -78,14 +78,16 @@ func (v *vocabulary) ask(text string) {
 
 func (v *vocabulary) add(word string) {
 	v.did(1)
-	if v.left -= len(word) + askedWord; v.left > 0 {
-		v.has[word] = v.has[word]
+	v.left -= len(word) + askedWord
+	if _, asked := v.has[word]; !asked && v.left > 0 {
+		v.has[word] = false
 	}
 }
 
 // learn looks for the words in a text.
 func (v *vocabulary) learn(text string) {
-	if v.did(len(text)); len(v.has) == 0 {
+	v.did(len(text))
+	if len(v.has) == 0 {
 		return
 	}
 	for word := range strings.FieldsFuncSeq(strings.ToLower(text), func(r rune) bool { return !unicode.IsLetter(r) && r != '-' && r != parting }) {

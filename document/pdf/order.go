@@ -84,7 +84,7 @@ func gutter(w *work, items []item) (x float64, ok bool) {
 	}
 	best := maxCrossing * float64(len(items))
 	w.did(len(items))
-	lefts, rights := endsOfAll(items)
+	lefts, rights := ends(items)
 	for _, candidate := range edges(items) {
 		if !mayPart(lefts, rights, candidate, best) {
 			continue
@@ -108,8 +108,8 @@ func gutter(w *work, items []item) (x float64, ok bool) {
 	return x, ok
 }
 
-// endsOfAll are the left and the right ends of items, each sorted.
-func endsOfAll(items []item) (lefts, rights []float64) {
+// ends are the left and the right ends of items, each sorted.
+func ends(items []item) (lefts, rights []float64) {
 	for _, i := range items {
 		lefts, rights = append(lefts, i.box.Left), append(rights, i.box.Right)
 	}

@@ -75,7 +75,7 @@ func tablesOfRegions(w *work, regions []region) {
 	starts := columnStarts(w, regions)
 	rows := make([][][]*cell, len(regions))
 	for i, r := range regions {
-		rows[i] = r.rows(starts)
+		rows[i] = r.rows(w, starts)
 	}
 	columns := columnsOfRows(slices.Concat(rows...))
 	for i, r := range regions {
@@ -97,9 +97,10 @@ func areTable(rows [][]*cell, columns []column) bool {
 }
 
 // rows are the rows of a region; its header is one.
-func (r region) rows(starts []column) [][]*cell {
+func (r region) rows(w *work, starts []column) [][]*cell {
 	var rows [][]*cell
 	for i, band := range r.bands {
+		w.did(len(band))
 		drawn := drawnRows(band, starts)
 		if i == 0 && len(drawn) > 0 {
 			drawn = [][]*cell{slices.Concat(drawn...)}
