@@ -22,7 +22,7 @@ const fewer = 0.12
 // many as the root of ten times more.
 func effortFor(recall float64) effort {
 	missed := (1 - recall) / (1 - DefaultRecall)
-	further := -0.187 * math.Log10(missed)
+	further := -0.2 * math.Log10(missed)
 	return effort{reach: 0.145 + further, base: 0.165 + further, lists: 14 / math.Sqrt(missed)}
 }
 
