@@ -45,7 +45,7 @@ func TestUnhyphenateKnowsTheWordsItNeeds(t *testing.T) {
 	seed := rand.Uint64()
 	random := rand.New(rand.NewPCG(seed, 0))
 	hyphens := 0
-	for range 20_000 {
+	for range 5_000 {
 		blocks := paragraphs(random)
 		texts := eachText(blocks)
 		words := allWords(texts)
