@@ -14,6 +14,7 @@ const pieceBytes = 4 << 10
 type cuts struct {
 	least        int  // bytes of what is cut off
 	texts, words bool // before, and after, it is normalised
+	setsApart    bool // ideographs are words, so also before them
 	properties   []property
 	seen, spaces [utf8.RuneSelf]bool // ASCII that is normalised to itself, or another such; to a space
 	normalizers  []normalizer
@@ -22,17 +23,29 @@ type cuts struct {
 func (t *Tokenizer) newCuts() *cuts {
 	c := &cuts{least: pieceBytes, properties: properties(), normalizers: t.normalizers}
 	c.words = wordsEndAtSpaces(t.preTokenizers, t.splitters)
+	c.setsApart = t.setsIdeographsApart()
 	c.texts = c.words && allLocal(t.normalizers) && t.addedNormalized.endAtSpaces()
 	for b := range byte(utf8.RuneSelf) {
 		text := normalize(t.normalizers, "0"+string(rune(b))+"0")
 		if len(text) == 3 && text[0] == '0' && text[2] == '0' {
-			c.seen[b], c.spaces[b] = isSeen(text[1]), text[1] == ' '
+			c.seen[b], c.spaces[b] = isVisible(text[1]), text[1] == ' '
 		}
 	}
 	return c
 }
 
-func isSeen(c byte) bool { return c > ' ' && c < 0x7f }
+func isVisible(c byte) bool { return c > ' ' && c < 0x7f }
+
+// setsIdeographsApart reports whether that is all that the text goes through before
+// it is cut into words.
+func (t *Tokenizer) setsIdeographsApart() bool {
+	b, ok := t.normalizers[0].(*bertNormalizer)
+	if !ok || len(t.normalizers) > 1 || b.active&ideograph == 0 || len(t.preTokenizers) > 0 || len(t.splitters) == 0 {
+		return false
+	}
+	_, ok = t.splitters[0].(bertPreTokenizer)
+	return ok
+}
 
 // allLocal reports whether no normalizer joins what a cut parts, or does
 // something else at the start of a text than elsewhere.
@@ -97,17 +110,31 @@ func (c *cuts) text(text string, at Span) Span {
 		return at
 	}
 	for i := at.Start + c.least; i < at.End-1; i++ {
-		if b, after := text[i], text[i+1]; b < utf8.RuneSelf && after < utf8.RuneSelf && c.spaces[b] && c.seen[after] && c.closed(text[at.Start:i]) {
+		switch b := text[i]; {
+		case b < utf8.RuneSelf && c.spaces[b] && c.seenAround(text[at.Start:i], text[i+1:at.End]):
+			return Span{at.Start, i}
+		case b >= utf8.RuneSelf && c.setsApart && c.apart(text[i:at.End]):
 			return Span{at.Start, i}
 		}
 	}
 	return at
 }
 
-// closed reports whether the last character of text is seen, and no part of
-// anything with what comes after it.
-func (c *cuts) closed(text string) bool {
-	r, _ := utf8.DecodeLastRuneInString(text)
+// apart reports whether text starts with a character that is going to be a word.
+func (c *cuts) apart(text string) bool {
+	r, _ := utf8.DecodeRuneInString(text)
+	return c.properties[r]&ideograph != 0
+}
+
+func (c *cuts) seenAround(before, after string) bool {
+	first, _ := utf8.DecodeRuneInString(after)
+	last, _ := utf8.DecodeLastRuneInString(before)
+	return c.isSeen(first) && c.isSeen(last)
+}
+
+// isSeen reports whether a character is no part of anything with those around it,
+// and ends up as such that are seen.
+func (c *cuts) isSeen(r rune) bool {
 	if r < utf8.RuneSelf {
 		return c.seen[r]
 	}
@@ -115,9 +142,10 @@ func (c *cuts) closed(text string) bool {
 	if r == utf8.RuneError || c.properties[r]&open != 0 {
 		return false
 	}
-	kept, ok := strings.CutSuffix(normalize(c.normalizers, "0"+string(r)+"0"), "0")
-	last, _ := utf8.DecodeLastRuneInString(kept)
-	return ok && len(kept) > len("0") && c.properties[last]&space == 0
+	const around = "0"
+	s, before := strings.CutPrefix(normalize(c.normalizers, around+string(r)+around), around)
+	s, after := strings.CutSuffix(s, around)
+	return before && after && s != "" && strings.TrimFunc(s, isSpace) == s
 }
 
 // normalised is as text, for a text that is normalised.

@@ -136,15 +136,22 @@ func TestCutsChangeNothing(t *testing.T) {
 	})
 }
 
-// Benign texts are cut into pieces, by every model.
+// Texts that people write are cut into pieces, by every model that can.
 func TestTextsAreCut(t *testing.T) {
-	text := strings.Repeat("What is here, is a text. ", 1000)
-	for _, name := range models {
-		tok := load(t, name)
-		for at := (Span{0, len(text)}); at.Start < at.End; {
-			part := tok.cuts.text(text, at)
-			require.Less(t, part.End-part.Start, pieceBytes+20, name)
-			at.Start = part.End
+	for text, cutBy := range map[string][]string{
+		"What is here, is a text. ": models,
+		"“Gedichte” — für, été ":    models,
+		"漢字かな":                      wordPieces,
+		"漢字。\nかな！\n":                {"bert_uncased", "wordpiece_cased", "unigram_precompiled"},
+	} {
+		text := strings.Repeat(text, 1000)
+		for _, name := range cutBy {
+			tok := load(t, name)
+			for at := (Span{0, len(text)}); at.Start < at.End; {
+				part := tok.cuts.text(text, at)
+				require.Less(t, part.End-part.Start, pieceBytes+40, name)
+				at.Start = part.End
+			}
 		}
 	}
 }

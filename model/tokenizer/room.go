@@ -73,7 +73,8 @@ func (a *account) close() {
 	}
 }
 
-// fits reports whether there is room for a word, and its tokens in dst.
+// fits reports whether there is room for all words of so many bytes, and for
+// their tokens in dst.
 func (a *account) fits(dst *sequence, length int) bool {
 	return length <= smallText && a.first+len(dst.ids)+length <= a.tokens
 }

@@ -137,6 +137,7 @@ func (o Options) keep(first, second int, pieces []templatePiece) (int, int, erro
 type scratch struct {
 	first, second sequence
 	account       account
+	checked       bool // there is room for all of words
 	draft         draft
 	words         words
 	workspace     workspace
@@ -248,6 +249,7 @@ func (t *Tokenizer) tokenizeWords(s *scratch, dst *sequence) {
 		p.preTokenize(&s.words)
 	}
 	from := origins{s.words.edits}
+	s.checked = s.account.fits(dst, s.words.length())
 	for _, w := range s.words.spans {
 		t.tokenizeSplit(s, dst, &from, t.splitters, w)
 	}
@@ -269,7 +271,7 @@ func (t *Tokenizer) tokenizeSplit(s *scratch, dst *sequence, from *origins, spli
 }
 
 func (t *Tokenizer) tokenizeWord(s *scratch, dst *sequence, from *origins, w Span) {
-	if n := w.End - w.Start; !s.account.fits(dst, n) && !s.roomForWord(t.model, dst, n) {
+	if !s.checked && !s.roomForWord(t.model, dst, w.End-w.Start) {
 		return
 	}
 	text := s.words.text
