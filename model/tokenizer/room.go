@@ -16,7 +16,7 @@ const FreeBytes = 2 << 20
 
 // What is shorter, or fewer, is within FreeBytes.
 const (
-	smallText  = 2 * pieceBytes
+	smallText  = 4 * pieceBytes
 	freeTokens = 8 << 10
 )
 
