@@ -61,6 +61,11 @@ func (a *addedTokens) segments(text string, parseSpecial bool) finder {
 	return finder{addedTokens: a, text: text, parseSpecial: parseSpecial}
 }
 
+// none reports whether a text is one segment, whatever it is.
+func (a *addedTokens) none(parseSpecial bool) bool {
+	return len(a.tokens) == 0 || a.special && !parseSpecial
+}
+
 // next returns the next segment, and false after the last.
 func (f *finder) next() (segment, bool) {
 	if f.found.token == nil && !f.find() {
@@ -80,9 +85,6 @@ func (f *finder) next() (segment, bool) {
 
 // find looks for the next token.
 func (f *finder) find() bool {
-	if len(f.tokens) == 0 || f.special && !f.parseSpecial {
-		return false
-	}
 	for i := f.start; i < len(f.text); {
 		token, n := f.at(f.text[i:])
 		if token != nil && (f.parseSpecial || !token.Special) {

@@ -84,10 +84,14 @@ func (s *sequence) full() bool { return s.most > 0 && len(s.ids) >= s.most && !s
 
 // missing is how many of n further tokens are kept, at most.
 func (s *sequence) missing(n int) int {
-	if s.most == 0 {
+	most := s.most
+	switch {
+	case most == 0:
 		return n
+	case s.atEnd:
+		most *= 2 // as add has it
 	}
-	return max(min(n, 2*s.most-len(s.ids)), 0)
+	return max(min(n, most-len(s.ids)), 0)
 }
 
 // add appends a token of the current word, which is needed.

@@ -130,12 +130,19 @@ func (s *scratch) roomForWord(m model, dst *sequence, length int) bool {
 
 // draftBytes is what a text takes while it is normalised.
 func (t *Tokenizer) draftBytes(text string) int {
-	total, known := 0, map[rune]int{}
+	total, known, ascii := 0, map[rune]int{}, [utf8.RuneSelf]int{}
 	for _, r := range text {
+		if r < utf8.RuneSelf && ascii[r] > 0 {
+			total += ascii[r]
+			continue
+		}
 		n, ok := known[r]
 		if !ok {
 			n = t.draftBytesOf(r)
 			known[r] = n
+		}
+		if r < utf8.RuneSelf {
+			ascii[r] = n
 		}
 		total += n
 	}

@@ -182,13 +182,17 @@ func (t *Tokenizer) giveBack(s *scratch) {
 // tokenize turns a whole text into tokens, without special ones around it.
 func (t *Tokenizer) tokenize(s *scratch, dst *sequence, text string, o Options) {
 	dst.reset(text, o)
+	if t.added.none(o.ParseSpecialTokens) {
+		t.tokenizeText(s, dst, text, Span{0, len(text)}, o.ParseSpecialTokens)
+		return
+	}
 	segments := t.added.segments(text, o.ParseSpecialTokens)
 	for g, ok := segments.next(); ok; g, ok = segments.next() {
 		if g.token != nil {
 			t.addToken(s, dst, g.token.ID, g.at)
 			continue
 		}
-		t.tokenizeText(s, dst, text, g.at, o)
+		t.tokenizeText(s, dst, text, g.at, o.ParseSpecialTokens)
 	}
 }
 
@@ -200,7 +204,7 @@ func (t *Tokenizer) addToken(s *scratch, dst *sequence, id int32, at Span) {
 }
 
 // tokenizeText normalises one part of text[at.Start:at.End] after the other.
-func (t *Tokenizer) tokenizeText(s *scratch, dst *sequence, text string, at Span, o Options) {
+func (t *Tokenizer) tokenizeText(s *scratch, dst *sequence, text string, at Span, parseSpecial bool) {
 	for part := (Span{}); at.Start < at.End; at.Start = part.End {
 		part = t.cuts.text(text, at)
 		if !t.normalize(s, text, part) {
@@ -211,7 +215,7 @@ func (t *Tokenizer) tokenizeText(s *scratch, dst *sequence, text string, at Span
 				return
 			}
 		}
-		t.tokenizeNormalized(s, dst, o)
+		t.tokenizeNormalized(s, dst, parseSpecial)
 	}
 }
 
@@ -224,20 +228,30 @@ func (t *Tokenizer) normalize(s *scratch, text string, at Span) bool {
 	return true
 }
 
-func (t *Tokenizer) tokenizeNormalized(s *scratch, dst *sequence, o Options) {
+func (t *Tokenizer) tokenizeNormalized(s *scratch, dst *sequence, parseSpecial bool) {
 	text, from := s.draft.text, origins{s.draft.edits}
-	segments := t.addedNormalized.segments(text, o.ParseSpecialTokens)
+	if t.addedNormalized.none(parseSpecial) {
+		t.tokenizeParts(s, dst, text, from, Span{0, len(text)})
+		return
+	}
+	segments := t.addedNormalized.segments(text, parseSpecial)
 	for g, ok := segments.next(); ok; g, ok = segments.next() {
 		if g.token != nil {
 			t.addToken(s, dst, g.token.ID, from.of(g.at.Start, g.at.End))
 			continue
 		}
-		for part, at := (Span{}), g.at; at.Start < at.End; at.Start = part.End {
-			part = t.cuts.normalised(text, at)
-			from.edit(part.Start) // what is before is done
-			s.words.start(text, from, part)
-			t.tokenizeWords(s, dst)
-		}
+		from.edit(g.at.Start) // what is before is done
+		t.tokenizeParts(s, dst, text, from, g.at)
+	}
+}
+
+// tokenizeParts cuts text[at.Start:at.End], which is normalised, into words.
+func (t *Tokenizer) tokenizeParts(s *scratch, dst *sequence, text string, from origins, at Span) {
+	for part := (Span{}); at.Start < at.End; at.Start = part.End {
+		part = t.cuts.normalised(text, at)
+		from.edit(part.Start)
+		s.words.start(text, from, part)
+		t.tokenizeWords(s, dst)
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"unicode/utf8"
+	"unsafe"
 )
 
 // wordPiece cuts a word greedily into the longest pieces that it knows. A word
@@ -70,4 +71,6 @@ func (w *wordPiece) tooLong(word string) bool {
 }
 
 // memory is little: long words are unknown.
-func (w *wordPiece) memory(int) int { return 0 }
+func (w *wordPiece) memory(length int) int {
+	return min(length, w.maxLength*utf8.UTFMax) * int(unsafe.Sizeof(piece{}))
+}
