@@ -95,9 +95,10 @@ func describe(m *model.Model, d Device) Info {
 func (l *lane) Info() Info { return l.info }
 
 // Embed implements Embedder. Errors are ctx's own, a TooLongError,
-// tokenizer.ErrUnknownID, an OverloadedError, ErrDevice or ErrClosed.
+// tokenizer.ErrUnknownID, that of Options.Room, an OverloadedError, ErrDevice or
+// ErrClosed.
 func (l *lane) Embed(ctx context.Context, r Request) ([]Embedding, error) {
-	o := r.Truncation.options(l.info.MaxTokens)
+	o := l.options(r.Truncation)
 	if r.IDs != nil {
 		return l.run(ctx, len(r.IDs), r, func(e *tokenizer.Encoding, i int) error {
 			return l.tokenizer.EncodeIDs(e, r.IDs[i], o)
@@ -223,9 +224,9 @@ func (l *lane) tokenize(c *call, e *tokenizer.Encoding, i int, t Truncation, enc
 	return nil
 }
 
-// options of the tokenizer for texts of at most so many tokens.
-func (t Truncation) options(limit int) tokenizer.Options {
-	return tokenizer.Options{MaxLength: limit, TruncateLeft: t.Left}
+// options of the tokenizer for what the model takes.
+func (l *lane) options(t Truncation) tokenizer.Options {
+	return tokenizer.Options{MaxLength: l.info.MaxTokens, TruncateLeft: t.Left, Room: l.scheduler.options.Room}
 }
 
 // newItem copies the ids, as e is reused.

@@ -97,7 +97,7 @@ func (l *lane) Score(ctx context.Context, r ScoreRequest) ([]Score, error) {
 // judge has pairs run; their vectors are logits. A query is tokenized once for
 // all passages that follow it.
 func (l *lane) judge(ctx context.Context, r ScoreRequest) ([]Embedding, error) {
-	o := r.Truncation.options(l.info.MaxTokens)
+	o := l.options(r.Truncation)
 	var first tokenizer.Text
 	of := -1 // whose first text it is
 	return l.run(ctx, len(r.Pairs), Request{Priority: r.Priority, Truncation: r.Truncation}, func(e *tokenizer.Encoding, i int) error {
@@ -106,7 +106,9 @@ func (l *lane) judge(ctx context.Context, r ScoreRequest) ([]Embedding, error) {
 			return l.tokenizer.Encode(e, p.First, o)
 		}
 		if of < 0 || r.Pairs[of].First != p.First {
-			l.tokenizer.Tokenize(&first, p.First, o)
+			if err := l.tokenizer.Tokenize(&first, p.First, o); err != nil {
+				return err
+			}
 			of = i
 		}
 		return l.encodePair(e, r, &first, p.Second, o)
@@ -137,7 +139,7 @@ func (l *lane) shortened(e *tokenizer.Encoding, text string, tokens int) (string
 	if tokens == 0 {
 		return text, 0, nil
 	}
-	o := tokenizer.Options{NoSpecialTokens: true, MaxLength: tokens}
+	o := tokenizer.Options{NoSpecialTokens: true, MaxLength: tokens, Room: l.scheduler.options.Room}
 	if err := l.tokenizer.Encode(e, text, o); err != nil || e.Cut == 0 {
 		return text, 0, err
 	}

@@ -22,7 +22,11 @@ type Options struct {
 	// BatchTime is how long a batch may take (default 30 s). After that its
 	// context ends, and the device counts as broken until it returns.
 	BatchTime time.Duration
-	Hooks     Hooks
+	// Room is what tokenizing takes memory from, whoever calls, beyond
+	// tokenizer.FreeBytes of each text (nil: there is no end of it). Its errors end
+	// the call.
+	Room  tokenizer.Room
+	Hooks Hooks
 }
 
 // bulkShare is how many interactive batches run for a bulk batch that waits.

@@ -64,16 +64,50 @@ func TestTokenizeStopsAtTheBudget(t *testing.T) {
 	d := startModels(t, withTotal)
 	fits := fmt.Sprintf(`{"inputs":%q}`, strings.Repeat("!", 1000))
 	require.Equal(t, 200, d.refused("/tokenize", fits).status)
-	for name, inputs := range map[string][]string{
-		"tokens": {strings.Repeat("!", 2000), strings.Repeat("?", 2000)},
-		"a text": {strings.Repeat("a", 5000)},
-	} {
-		text, _ := json.Marshal(object{"inputs": inputs})
-		a := d.refused("/tokenize", string(text))
-		require.Equal(t, 429, a.status, name)
-		requireInferenceError(t, a, 429, "Overloaded", "limits.total_bytes")
-	}
+	text, err := json.Marshal(object{"inputs": []string{strings.Repeat("!", 4000), strings.Repeat("?", 4000)}})
+	require.NoError(t, err)
+	requireInferenceError(t, d.refused("/tokenize", string(text)), 429, "Overloaded", "limits.total_bytes")
 	requireInferenceError(t, d.refused("/tokenize", `{"inputs":"`+strings.Repeat("!", maxTokenize)+`"}`), 413, "Validation", "1048576")
+	d.requireWholeBudget()
+}
+
+// Texts are charged while they are tokenized with what that takes beyond what
+// every text may: where there is no room now, or never will be, nothing is done,
+// and what was taken is given back. Texts of words are not charged.
+func TestTokenizingIsCharged(t *testing.T) {
+	const total, size = 8 << 20, 100 << 10
+	d := startModels(t, func(s *setup) { s.limits.TotalBytes = total })
+	for _, c := range []struct{ path, body, hostile string }{
+		{"/v1/embeddings", `{"model":"tiny-bert","input":[%q]}`, "\u0301"},
+		{"/embed", `{"truncate":true,"inputs":[%q]}`, "\u0301"},
+		{"/rerank", `{"truncate":true,"query":"q","texts":[%q]}`, "a"},
+		{"/v1/rerank", `{"query":"q","documents":[%q]}`, "a"},
+		{"/v2/rerank", `{"model":"tiny-judge","query":"q","documents":[%q]}`, "a"},
+		{"/predict", `{"truncate":true,"inputs":%q}`, "a"},
+		{"/tokenize", `{"inputs":[%q]}`, "!"},
+	} {
+		body := func(text string, size int) string {
+			return fmt.Sprintf(c.body, strings.Repeat(text, size/len(text)))
+		}
+		status := func(body string, left int) int {
+			t.Helper()
+			taken := int(d.budget.left.Load()) - left
+			require.True(t, d.budget.take(taken))
+			defer d.budget.give(taken)
+			return d.refused(c.path, body).status
+		}
+		hostile := body(c.hostile, size)
+		if c.path == "/tokenize" {
+			hostile = body(c.hostile, size/4) // its answer has much of every token
+		}
+		require.Equal(t, 200, status(hostile, total), c.path)
+		require.Equal(t, 429, status(hostile, len(hostile)+64<<10), c.path)
+		require.Equal(t, 413, status(body(c.hostile, 4*size), total), c.path)
+		if c.path != "/tokenize" {
+			words := body("word ", size)
+			require.Equal(t, 200, status(words, 2*len(words)+64<<10), c.path) // some answers have the texts
+		}
+	}
 	d.requireWholeBudget()
 }
 

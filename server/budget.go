@@ -6,21 +6,42 @@ import (
 	"sync/atomic"
 
 	"github.com/valyala/fasthttp"
+
+	"sluice/server/config"
 )
 
-// budget bounds the bytes that all requests under way hold together: bodies
-// that have arrived, and answers that their clients have not taken yet.
-type budget struct{ left atomic.Int64 }
+// Budget bounds the bytes that all requests under way hold together: bodies
+// that have arrived, answers that their clients have not taken yet, and what
+// texts take while they are tokenized.
+type Budget struct {
+	size int64
+	left atomic.Int64
+}
 
-func newBudget(size int64) *budget {
-	b := &budget{}
-	b.left.Store(size)
+// NewBudget makes one of limits.total_bytes.
+func NewBudget(size config.Size) *Budget {
+	b := &Budget{size: int64(size)}
+	b.left.Store(b.size)
 	return b
 }
 
+// Take and Give implement tokenizer.Room.
+func (b *Budget) Take(n, held int) error {
+	if int64(held+n) > b.size {
+		return failf(fasthttp.StatusRequestEntityTooLarge, "a text takes more memory than limits.total_bytes, %d bytes, while it is tokenized: it has few spaces, or too many tokens; send it in parts", b.size)
+	}
+	if !b.take(n) {
+		return errNoRoom
+	}
+	return nil
+}
+
+// Give gives back what was taken.
+func (b *Budget) Give(n int) { b.give(n) }
+
 // take takes n bytes, or none where fewer are left. It never waits: who waits
 // holds bytes that others wait for.
-func (b *budget) take(n int) bool {
+func (b *Budget) take(n int) bool {
 	if b.left.Add(-int64(n)) >= 0 {
 		return true
 	}
@@ -28,7 +49,7 @@ func (b *budget) take(n int) bool {
 	return false
 }
 
-func (b *budget) give(n int) { b.left.Add(int64(n)) }
+func (b *Budget) give(n int) { b.left.Add(int64(n)) }
 
 var errNoRoom = failf(fasthttp.StatusTooManyRequests, "the bodies and answers under way have reached limits.total_bytes; send it again later")
 
@@ -40,6 +61,12 @@ func (q *request) take(n int) error {
 	}
 	q.taken += n
 	return nil
+}
+
+// giveBack gives n bytes back before the request is finished.
+func (q *request) giveBack(n int) {
+	q.s.budget.give(n)
+	q.taken -= n
 }
 
 // uncounted is how large an answer is part of a connection's own cost.

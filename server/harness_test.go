@@ -71,6 +71,7 @@ func apiKey(name, tenant string, groups []string, role string) config.APIKey {
 type setup struct {
 	backend func(*fake) // readies the fake before the daemon starts; nil: as it is
 	limits  config.Limits
+	budget  *Budget
 	demo    config.Demo
 	audit   *audit.Log
 	tls     config.TLS
@@ -100,7 +101,7 @@ func start(t *testing.T, change ...func(*setup)) *daemon {
 		require.NoError(t, err)
 	}
 	d.Server = New(Options{
-		Backend: d.fake, Identities: identities, Limits: s.limits, Demo: s.demo.Enabled, Audit: s.audit, Certificate: certificate, Traces: s.traces,
+		Backend: d.fake, Identities: identities, Limits: s.limits, Budget: s.budget, Demo: s.demo.Enabled, Audit: s.audit, Certificate: certificate, Traces: s.traces,
 		Log:      slog.New(slog.NewTextHandler(d.log, &slog.HandlerOptions{Level: slog.LevelDebug})),
 		Registry: d.registry,
 	})

@@ -311,7 +311,7 @@ func TestDrainNamesTheUnreadLine(t *testing.T) {
 	defer theirs.Close()
 	q := &request{s: &Server{serving: serving}, http: new(fasthttp.RequestCtx)}
 	q.http.Init2(ours, nil, false)
-	in := &ingestion{q: q, ctx: context.Background(), lines: newLines(strings.NewReader("a\nb\n"), 10, newBudget(100))}
+	in := &ingestion{q: q, ctx: context.Background(), lines: newLines(strings.NewReader("a\nb\n"), 10, NewBudget(100))}
 	_, err := in.next()
 	require.NoError(t, err)
 	require.Equal(t, 1, in.lines.count)
@@ -384,7 +384,7 @@ func FuzzLines(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, data []byte, limit int) {
 		limit = 1 + (limit&0xff)%64
-		l := newLines(strings.NewReader(string(data)), limit, newBudget(1<<20))
+		l := newLines(strings.NewReader(string(data)), limit, NewBudget(1<<20))
 		var got []string
 		for {
 			line, err := l.next()

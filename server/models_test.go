@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -35,17 +36,18 @@ func startModels(t *testing.T, change ...func(*setup)) *daemon {
 	require.NoError(t, err)
 	put(t, judge, "tokenizer.json", string(tokenizer))
 
-	models, err := cpu.Open(cpu.F32, gpu.Options{}, embedder, judge)
-	require.NoError(t, err)
-	t.Cleanup(func() { require.NoError(t, models.Close(context.Background())) })
-	reranker, ok := models.Reranker(rerankingModel)
-	require.True(t, ok)
-	classifier, ok := models.Classifier(rerankingModel)
-	require.True(t, ok)
 	serve := func(s *setup) {
+		s.budget = NewBudget(s.limits.TotalBytes)
+		models, err := cpu.Open(cpu.F32, gpu.Options{Room: s.budget}, embedder, judge)
+		require.NoError(t, err)
+		t.Cleanup(func() { require.NoError(t, models.Close(context.Background())) })
+		reranker, ok := models.Reranker(rerankingModel)
+		require.True(t, ok)
+		classifier, ok := models.Classifier(rerankingModel)
+		require.True(t, ok)
 		s.backend = func(f *fake) { f.models, f.reranker, f.classifier = models, reranker, classifier }
 	}
-	return start(t, append([]func(*setup){roomy, serve}, change...)...)
+	return start(t, slices.Concat([]func(*setup){roomy}, change, []func(*setup){serve})...)
 }
 
 func roomy(s *setup) { s.limits.BodyBytes = config.Default().Limits.BodyBytes }

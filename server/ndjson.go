@@ -14,11 +14,11 @@ var errLineTooLong = errors.New("the line is too long")
 type lines struct {
 	in     *bufio.Reader
 	limit  int // bytes of a line
-	budget *budget
+	budget *Budget
 	count  int // lines so far: the 1-based number of the last one
 }
 
-func newLines(in io.Reader, limit int, b *budget) *lines {
+func newLines(in io.Reader, limit int, b *Budget) *lines {
 	return &lines{in: bufio.NewReaderSize(in, 64<<10), limit: limit, budget: b}
 }
 

@@ -3,6 +3,7 @@
 package server
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -33,6 +34,7 @@ type Options struct {
 	Backend     Backend
 	Identities  *identity.Authenticator
 	Limits      config.Limits
+	Budget      *Budget          // nil: one that it shares with nobody
 	Demo        bool             // say so in every response
 	Audit       *audit.Log       // nil: none
 	Certificate *Certificate     // nil: plain HTTP
@@ -57,7 +59,7 @@ type Server struct {
 	metrics     *metrics
 	router      router
 	slots       chan struct{}
-	budget      *budget
+	budget      *Budget
 	tenants     *tenants
 	http        *fasthttp.Server
 
@@ -83,7 +85,7 @@ func New(o Options) *Server {
 		router:      newRouter(routes()),
 		slots:       make(chan struct{}, o.Limits.ConcurrentRequests),
 		tenants:     newTenants(o.Limits),
-		budget:      newBudget(int64(o.Limits.TotalBytes)),
+		budget:      cmp.Or(o.Budget, NewBudget(o.Limits.TotalBytes)),
 	}
 	s.SetIdentities(o.Identities)
 	s.base, s.cut = context.WithCancel(context.Background())

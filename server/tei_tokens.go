@@ -26,21 +26,12 @@ func (s *Server) teiTokenize(q *request) error {
 	if err != nil {
 		return err
 	}
-	t, o := s.backend.Tokenizer(), tokenizer.Options{NoSpecialTokens: body.AddSpecialTokens != nil && !*body.AddSpecialTokens}
-	if err := q.takeEncoding(t, prompt, body.Inputs); err != nil {
-		return err
-	}
-	out := &pages{q: q}
-	var e tokenizer.Encoding
+	special, out := body.AddSpecialTokens == nil || *body.AddSpecialTokens, &pages{q: q}
 	for i, text := range body.Inputs {
 		if err := q.ctx.Err(); err != nil {
 			return err
 		}
-		text = prompt + text
-		if err := t.Encode(&e, text, o); err != nil {
-			return badRequest("inputs: text %d: %v", i, err)
-		}
-		if err := out.writeTokens(t, &e, text, i); err != nil {
+		if err := out.tokenize(s.backend.Tokenizer(), prompt+text, special, i); err != nil {
 			return err
 		}
 	}
@@ -50,14 +41,35 @@ func (s *Server) teiTokenize(q *request) error {
 	return out.reply()
 }
 
-// takeEncoding charges for what tokenizing takes, of one text after the other.
-func (q *request) takeEncoding(t *tokenizer.Tokenizer, prompt string, texts []string) error {
-	most := 0
-	for _, text := range texts {
-		most = max(most, t.Memory(text))
+// tokenize writes the tokens of the text in place i.
+func (p *pages) tokenize(t *tokenizer.Tokenizer, text string, special bool, i int) error {
+	held := &heldRoom{q: p.q}
+	defer held.giveBack()
+	var e tokenizer.Encoding
+	if err := t.Encode(&e, text, tokenizer.Options{NoSpecialTokens: !special, Room: held}); err != nil {
+		return err
 	}
-	return q.take(t.Memory(prompt) + most)
+	return p.writeTokens(t, &e, text, i)
 }
+
+// heldRoom is a tokenizer.Room of which nothing is given back before the tokens
+// are written, too.
+type heldRoom struct {
+	q     *request
+	bytes int
+}
+
+func (r *heldRoom) Take(n, held int) error {
+	err := r.q.s.budget.Take(n, held)
+	if err == nil {
+		r.q.taken, r.bytes = r.q.taken+n, r.bytes+n
+	}
+	return err
+}
+
+func (*heldRoom) Give(int) {}
+
+func (r *heldRoom) giveBack() { r.q.giveBack(r.bytes) }
 
 // writeTokens writes the tokens of the text in place i, a list of client.Token.
 // Their places are in characters: an encoding has them in bytes.

@@ -57,6 +57,7 @@ type daemon struct {
 	shared      []retrieve.Option // of a store that other daemons use too
 	audit       *audit.Log        // nil: none
 	reloads     *server.Reloads
+	budget      *server.Budget      // of all requests and texts under way
 	certificate *server.Certificate // nil: plain HTTP
 	embedder    *gpu.Scheduler
 	searcher    *cuda.Searcher // nil: no GPU
@@ -149,7 +150,8 @@ func (d *daemon) openModels(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	options := gpu.Options{Hooks: server.SchedulerHooks(d.registry, d.log)}
+	d.budget = server.NewBudget(d.config.Limits.TotalBytes)
+	options := gpu.Options{Room: d.budget, Hooks: server.SchedulerHooks(d.registry, d.log)}
 	if d.embedder, err = d.openScheduler(ctx, options, dirs.distinct()); err != nil {
 		return err
 	}
@@ -282,7 +284,7 @@ func (d *daemon) openServer(ctx context.Context) error {
 			serving:    d.serving,
 			milvus:     d.milvus,
 		},
-		Identities: d.identities, Limits: d.config.Limits, Demo: d.config.Demo.Enabled,
+		Identities: d.identities, Limits: d.config.Limits, Budget: d.budget, Demo: d.config.Demo.Enabled,
 		Audit: d.audit, Certificate: d.certificate, Traces: d.traces, Log: d.log, Registry: d.registry, Version: commit,
 	})
 	return nil

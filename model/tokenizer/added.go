@@ -45,31 +45,55 @@ func newAddedTokens(tokens []addedToken) *addedTokens {
 	return a
 }
 
-// split cuts text into segments; without parseSpecial, special tokens are text
-// like any other.
-func (a *addedTokens) split(dst []segment, text string, parseSpecial bool) []segment {
-	start := 0
-	if len(a.tokens) > 0 && (parseSpecial || !a.special) {
-		dst, start = a.find(dst, text, parseSpecial)
-	}
-	return appendText(dst, Span{start, len(text)})
+// finder goes through the segments of a text, one by one: a list of them may be
+// many times as large as the text.
+type finder struct {
+	*addedTokens
+	text         string
+	start        int // of what was not returned yet
+	parseSpecial bool
+	found        segment // comes next, if there is a token
 }
 
-// find returns also where the text after the last token starts.
-func (a *addedTokens) find(dst []segment, text string, parseSpecial bool) ([]segment, int) {
-	start := 0
-	for i := 0; i < len(text); {
-		token, n := a.at(text[i:])
-		if token != nil && (parseSpecial || !token.Special) {
-			at := token.strip(text, Span{i, i + n}, start)
-			dst = appendText(dst, Span{start, at.Start})
-			dst = append(dst, segment{token, at})
-			start, i = at.End, at.End
-			continue
+// segments cuts text into segments; without parseSpecial, special tokens are text
+// like any other.
+func (a *addedTokens) segments(text string, parseSpecial bool) finder {
+	return finder{addedTokens: a, text: text, parseSpecial: parseSpecial}
+}
+
+// none reports whether a text is one segment, whatever it is.
+func (a *addedTokens) none(parseSpecial bool) bool {
+	return len(a.tokens) == 0 || a.special && !parseSpecial
+}
+
+// next returns the next segment, and false after the last.
+func (f *finder) next() (segment, bool) {
+	if f.found.token == nil && !f.find() {
+		rest := segment{at: Span{f.start, len(f.text)}}
+		f.start = len(f.text)
+		return rest, rest.at.Start < rest.at.End
+	}
+	if f.start < f.found.at.Start {
+		before := segment{at: Span{f.start, f.found.at.Start}}
+		f.start = f.found.at.Start
+		return before, true
+	}
+	found := f.found
+	f.start, f.found = found.at.End, segment{}
+	return found, true
+}
+
+// find looks for the next token.
+func (f *finder) find() bool {
+	for i := f.start; i < len(f.text); {
+		token, n := f.at(f.text[i:])
+		if token != nil && (f.parseSpecial || !token.Special) {
+			f.found = segment{token, token.strip(f.text, Span{i, i + n}, f.start)}
+			return true
 		}
 		i += max(n, 1)
 	}
-	return dst, start
+	return false
 }
 
 // at returns the token that text starts with, and its length, if there is one.
@@ -98,11 +122,4 @@ func (t *addedToken) strip(text string, at Span, limit int) Span {
 
 func isSpace(r rune) bool {
 	return properties()[r]&space != 0
-}
-
-func appendText(dst []segment, at Span) []segment {
-	if at.Start == at.End {
-		return dst
-	}
-	return append(dst, segment{at: at})
 }

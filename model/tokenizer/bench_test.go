@@ -17,8 +17,14 @@ func english(t testing.TB) []string {
 	return texts
 }
 
-func BenchmarkEncode(b *testing.B) {
-	texts := english(b)
+func BenchmarkEncode(b *testing.B) { benchmarkEncode(b, english(b)) }
+
+// BenchmarkEncodeLong is of all of them as one text.
+func BenchmarkEncodeLong(b *testing.B) {
+	benchmarkEncode(b, []string{strings.Join(english(b), "\n\n")})
+}
+
+func benchmarkEncode(b *testing.B, texts []string) {
 	for _, model := range models {
 		tok := load(b, model)
 		b.Run(model, func(b *testing.B) {

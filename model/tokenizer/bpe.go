@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"unsafe"
 )
 
 // bpe is byte-level byte pair encoding: of a word's bytes, and then of what
@@ -176,4 +177,9 @@ func (b *bpe) mergeShort(pieces []piece) int {
 			next[best] = b.merges.get(pieces[best].id, pieces[best+1].id)
 		}
 	}
+}
+
+// memory is of the pieces, and of a queue in which each may be twice.
+func (b *bpe) memory(length int) int {
+	return length * int(unsafe.Sizeof(piece{})+unsafe.Sizeof(link{})+3*unsafe.Sizeof(candidate{}))
 }

@@ -10,6 +10,7 @@ type draft struct {
 	buffers [2]normalized // by turns
 	turn    int
 	spare   []packed
+	behind  bool // where it came from is counted from another place than its own
 }
 
 // normalize makes d what the normalizers, one after the other, make of
@@ -17,10 +18,11 @@ type draft struct {
 func (d *draft) normalize(normalizers []normalizer, text string, at Span) {
 	dst := d.buffer(at.Start, at.End-at.Start)
 	normalizers[0].normalize(dst, text, at)
-	d.text, d.edits = dst.string(), dst.edits
+	d.text, d.edits, d.behind = dst.string(), dst.edits, dst.behind
 	for _, n := range normalizers[1:] {
 		dst = d.buffer(0, len(d.text))
 		n.normalize(dst, d.text, Span{0, len(d.text)})
+		d.behind = d.behind || dst.behind
 		d.adopt(dst)
 	}
 }

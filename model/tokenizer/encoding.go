@@ -82,6 +82,18 @@ func (s *sequence) copy(of *sequence) {
 // full reports that no further token is needed: they are only counted.
 func (s *sequence) full() bool { return s.most > 0 && len(s.ids) >= s.most && !s.atEnd }
 
+// missing is how many of n further tokens are kept, at most.
+func (s *sequence) missing(n int) int {
+	most := s.most
+	switch {
+	case most == 0:
+		return n
+	case s.atEnd:
+		most *= 2 // as add has it
+	}
+	return max(min(n, most-len(s.ids)), 0)
+}
+
 // add appends a token of the current word, which is needed.
 func (s *sequence) add(id int32, at Span) {
 	if s.most > 0 && len(s.ids) == 2*s.most {

@@ -141,6 +141,7 @@ func (f *file) build() (*Tokenizer, error) {
 	t.decoder, t.noDecoder = f.buildDecoder()
 	vocab.ids = nil
 	t.vocabulary = vocab
+	t.cuts = t.newCuts()
 	return t, nil
 }
 

@@ -21,7 +21,7 @@ const (
 )
 
 func (p prefixing) preTokenize(w *words) {
-	dst, from := w.buffer(0, len(w.text)), origins{w.edits}
+	dst, from := w.buffer(0, w.length()), origins{w.edits}
 	w.next = w.next[:0]
 	for _, at := range w.spans {
 		start := len(dst.text)

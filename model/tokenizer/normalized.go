@@ -18,6 +18,8 @@ type normalizer interface {
 type normalized struct {
 	text  []byte
 	edits []packed // in order; the first is empty and sets the origin
+
+	behind bool // not all of the original was counted, so a text after it would be counted wrongly
 }
 
 // edit says that text[start:end] came from from's bytes of the original.
@@ -44,7 +46,7 @@ func (p packed) edit() edit {
 // and is mostly about as long as the original.
 func (n *normalized) reset(origin, length int) {
 	n.text = slices.Grow(n.text[:0], length)
-	n.edits = n.edits[:0]
+	n.edits, n.behind = n.edits[:0], false
 	n.add(edit{from: Span{origin, origin}})
 }
 

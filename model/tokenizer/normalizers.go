@@ -107,6 +107,7 @@ func readPrepend(c component) (normalizer, error) {
 // replacement is Replace: something else for each match, from where the last
 // character of the match is from.
 type replacement struct {
+	wanted  string
 	find    func(text string) (start, end int) // of the first match; no match: end is 0
 	content []rune
 }
@@ -153,9 +154,9 @@ func readReplace(c component) (normalizer, error) {
 	switch {
 	case f.Pattern.String != "":
 		find := func(text string) (int, int) { return findString(text, f.Pattern.String) }
-		return replacement{find, []rune(f.Content)}, nil
+		return replacement{f.Pattern.String, find, []rune(f.Content)}, nil
 	case f.Pattern.Regex == manySpaces:
-		return replacement{findSpaces, []rune(f.Content)}, nil
+		return replacement{manySpaces, findSpaces, []rune(f.Content)}, nil
 	}
 	return nil, f.Pattern.refuse("Replace", manySpaces)
 }

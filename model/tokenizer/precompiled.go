@@ -60,6 +60,7 @@ func (p *precompiled) normalize(dst *normalized, text string, at Span) {
 		p.rewrite(&w, Span{at.Start, at.Start + size})
 		at.Start += size
 	}
+	dst.behind = w.unread.Start < at.End
 }
 
 // plainASCII is the number of characters that stay as they are and are not in

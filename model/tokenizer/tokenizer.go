@@ -15,6 +15,7 @@ import (
 // model appends a word's tokens to dst.
 type model interface {
 	tokenize(w *workspace, dst []piece, word string) []piece
+	memory(length int) int // bytes that it holds for a word of so many, at most
 }
 
 // piece is a token of a word and its place in the word, in bytes.
@@ -35,7 +36,8 @@ type Tokenizer struct {
 	vocabulary      *vocabulary
 	normalTokens    map[int32]string // added tokens that are found in the normalised text, as they are in it
 	decoder         decoder
-	noDecoder       error     // why decoder is nil
+	noDecoder       error // why decoder is nil
+	cuts            *cuts
 	scratch         sync.Pool // of *scratch
 }
 
@@ -49,13 +51,14 @@ type Options struct {
 	TruncateLeft       bool // cut at the start instead of the end
 	NoSpecialTokens    bool // do not add any
 	ParseSpecialTokens bool // "[SEP]" in a text is the separator
+	Room               Room // nil: there is no end of it
 }
 
 // VocabSize is the highest token id plus one.
 func (t *Tokenizer) VocabSize() int { return len(t.vocabulary.tokens) }
 
 // Encode tokenizes a text into dst. Bytes that are not UTF-8 count as U+FFFD.
-// The error is ErrCannotTruncate.
+// The error is ErrCannotTruncate or the Room's.
 func (t *Tokenizer) Encode(dst *Encoding, text string, o Options) error {
 	s := t.borrow(o)
 	defer t.giveBack(s)
@@ -64,11 +67,12 @@ func (t *Tokenizer) Encode(dst *Encoding, text string, o Options) error {
 }
 
 // EncodePair tokenizes two texts, either of which may be empty, into dst. The
-// error is ErrCannotTruncate.
+// errors are those of Encode.
 func (t *Tokenizer) EncodePair(dst *Encoding, first, second string, o Options) error {
 	s := t.borrow(o)
 	defer t.giveBack(s)
 	t.tokenize(s, &s.first, first, o)
+	s.account.first = len(s.first.ids)
 	t.tokenize(s, &s.second, second, o)
 	return t.finish(dst, s, t.template.pair, o)
 }
@@ -78,11 +82,12 @@ func (t *Tokenizer) EncodePair(dst *Encoding, first, second string, o Options) e
 type Text struct{ tokens sequence }
 
 // Tokenize tokenizes a text into dst. The options are those of the pairs, but for
-// their Strategy.
-func (t *Tokenizer) Tokenize(dst *Text, text string, o Options) {
+// their Strategy. The error is the Room's.
+func (t *Tokenizer) Tokenize(dst *Text, text string, o Options) error {
 	s := t.borrow(o)
 	defer t.giveBack(s)
 	t.tokenize(s, &dst.tokens, text, o)
+	return s.account.err
 }
 
 // EncodePairOf is EncodePair of a first text that is tokenized already.
@@ -90,6 +95,7 @@ func (t *Tokenizer) EncodePairOf(dst *Encoding, first *Text, second string, o Op
 	s := t.borrow(o)
 	defer t.giveBack(s)
 	s.first.copy(&first.tokens) // finish changes its offsets
+	s.account.first = len(s.first.ids)
 	t.tokenize(s, &s.second, second, o)
 	return t.finish(dst, s, t.template.pair, o)
 }
@@ -97,6 +103,9 @@ func (t *Tokenizer) EncodePairOf(dst *Encoding, first *Text, second string, o Op
 // finish cuts the two sequences and puts them into dst.
 func (t *Tokenizer) finish(dst *Encoding, s *scratch, pieces []templatePiece, o Options) error {
 	dst.reset()
+	if s.account.err != nil {
+		return s.account.err
+	}
 	n1, n2 := s.first.count, s.second.count
 	k1, k2, err := o.keep(n1, n2, pieces)
 	if err != nil {
@@ -126,12 +135,13 @@ func (o Options) keep(first, second int, pieces []templatePiece) (int, int, erro
 
 // scratch is what encoding needs room for.
 type scratch struct {
-	first, second   sequence
-	segments, parts []segment
-	draft           draft
-	words           words
-	workspace       workspace
-	pieces          []piece
+	first, second sequence
+	account       account
+	checked       bool // there is room for all of words
+	draft         draft
+	words         words
+	workspace     workspace
+	pieces        []piece
 }
 
 // workspace is what models need room for.
@@ -146,19 +156,6 @@ func (w *workspace) allows(id int32) bool {
 	return w.kinds == nil || w.kinds[id]&specialKind == 0
 }
 
-// forgetLarge lets go of what a word of many bytes took.
-func (s *scratch) forgetLarge() {
-	if cap(s.pieces) > maxPieces || cap(s.workspace.arrivals) > maxPieces {
-		s.pieces, s.workspace.arrivals = nil, nil
-	}
-}
-
-// maxPieces is the longest word, in pieces, whose room is kept for the next.
-const maxPieces = 64 << 10
-
-// maxScratch is the longest text, in bytes, whose scratch is kept for the next.
-const maxScratch = 1 << 20
-
 func (t *Tokenizer) borrow(o Options) *scratch {
 	s, ok := t.scratch.Get().(*scratch)
 	if !ok {
@@ -168,12 +165,14 @@ func (t *Tokenizer) borrow(o Options) *scratch {
 	if o.ParseSpecialTokens {
 		s.workspace.kinds = nil
 	}
+	s.account = account{room: o.Room, tokens: freeTokens}
 	return s
 }
 
 func (t *Tokenizer) giveBack(s *scratch) {
-	if len(s.first.text) > maxScratch || len(s.second.text) > maxScratch {
-		return
+	s.account.close()
+	if s.account.large {
+		return // what others could use is no more than FreeBytes
 	}
 	s.first.reset("", Options{})
 	s.second.reset("", Options{})
@@ -183,40 +182,91 @@ func (t *Tokenizer) giveBack(s *scratch) {
 // tokenize turns a whole text into tokens, without special ones around it.
 func (t *Tokenizer) tokenize(s *scratch, dst *sequence, text string, o Options) {
 	dst.reset(text, o)
-	s.segments = t.added.split(s.segments[:0], text, o.ParseSpecialTokens)
-	for _, g := range s.segments {
+	if t.added.none(o.ParseSpecialTokens) {
+		t.tokenizeText(s, dst, text, Span{0, len(text)}, o.ParseSpecialTokens)
+		return
+	}
+	segments := t.added.segments(text, o.ParseSpecialTokens)
+	for g, ok := segments.next(); ok; g, ok = segments.next() {
 		if g.token != nil {
-			dst.addWord(g.token.ID, g.at)
+			t.addToken(s, dst, g.token.ID, g.at)
 			continue
 		}
-		s.draft.normalize(t.normalizers, text, g.at)
-		t.tokenizeNormalized(s, dst, o)
+		t.tokenizeText(s, dst, text, g.at, o.ParseSpecialTokens)
 	}
 }
 
-func (t *Tokenizer) tokenizeNormalized(s *scratch, dst *sequence, o Options) {
+// addToken appends a token that is a word of its own.
+func (t *Tokenizer) addToken(s *scratch, dst *sequence, id int32, at Span) {
+	if s.account.tokensFit(dst, 1) {
+		dst.addWord(id, at)
+	}
+}
+
+// tokenizeText normalises one part of text[at.Start:at.End] after the other.
+func (t *Tokenizer) tokenizeText(s *scratch, dst *sequence, text string, at Span, parseSpecial bool) {
+	for part := (Span{}); at.Start < at.End; at.Start = part.End {
+		part = t.cuts.text(text, at)
+		if !t.normalize(s, text, part) {
+			return
+		}
+		if part != at && s.draft.behind {
+			if part = at; !t.normalize(s, text, part) {
+				return
+			}
+		}
+		t.tokenizeNormalized(s, dst, parseSpecial)
+	}
+}
+
+// normalize makes s.draft of a part of a text, if there is room.
+func (t *Tokenizer) normalize(s *scratch, text string, at Span) bool {
+	if !s.roomForText(t, text[at.Start:at.End]) {
+		return false
+	}
+	s.draft.normalize(t.normalizers, text, at)
+	return true
+}
+
+func (t *Tokenizer) tokenizeNormalized(s *scratch, dst *sequence, parseSpecial bool) {
 	text, from := s.draft.text, origins{s.draft.edits}
-	s.parts = t.addedNormalized.split(s.parts[:0], text, o.ParseSpecialTokens)
-	for _, g := range s.parts {
+	if t.addedNormalized.none(parseSpecial) {
+		t.tokenizeParts(s, dst, text, from, Span{0, len(text)})
+		return
+	}
+	segments := t.addedNormalized.segments(text, parseSpecial)
+	for g, ok := segments.next(); ok; g, ok = segments.next() {
 		if g.token != nil {
-			dst.addWord(g.token.ID, from.of(g.at.Start, g.at.End))
+			t.addToken(s, dst, g.token.ID, from.of(g.at.Start, g.at.End))
 			continue
 		}
 		from.edit(g.at.Start) // what is before is done
-		s.words.start(text, from, g.at)
-		for _, p := range t.preTokenizers {
-			p.preTokenize(&s.words)
-		}
+		t.tokenizeParts(s, dst, text, from, g.at)
+	}
+}
+
+// tokenizeParts cuts text[at.Start:at.End], which is normalised, into words.
+func (t *Tokenizer) tokenizeParts(s *scratch, dst *sequence, text string, from origins, at Span) {
+	for part := (Span{}); at.Start < at.End; at.Start = part.End {
+		part = t.cuts.normalised(text, at)
+		from.edit(part.Start)
+		s.words.start(text, from, part)
 		t.tokenizeWords(s, dst)
 	}
 }
 
 func (t *Tokenizer) tokenizeWords(s *scratch, dst *sequence) {
+	for _, p := range t.preTokenizers {
+		if !s.roomForWords() {
+			return
+		}
+		p.preTokenize(&s.words)
+	}
 	from := origins{s.words.edits}
+	s.checked = s.account.fits(dst, s.words.length())
 	for _, w := range s.words.spans {
 		t.tokenizeSplit(s, dst, &from, t.splitters, w)
 	}
-	s.forgetLarge()
 }
 
 // tokenizeSplit goes through the words one by one: a list of them would be many
@@ -235,6 +285,9 @@ func (t *Tokenizer) tokenizeSplit(s *scratch, dst *sequence, from *origins, spli
 }
 
 func (t *Tokenizer) tokenizeWord(s *scratch, dst *sequence, from *origins, w Span) {
+	if !s.checked && !s.roomForWord(t.model, dst, w.End-w.Start) {
+		return
+	}
 	text := s.words.text
 	s.pieces = t.model.tokenize(&s.workspace, s.pieces[:0], text[w.Start:w.End])
 	for i, p := range s.pieces {

@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 	"unicode/utf8"
+	"unsafe"
 )
 
 // unigram cuts a word into the pieces with the highest sum of scores (Kudo,
@@ -174,4 +175,8 @@ func (u *unigram) follow(dst []piece, arrivals []arrival) []piece {
 	}
 	slices.Reverse(dst[kept:])
 	return dst
+}
+
+func (u *unigram) memory(length int) int {
+	return length * int(unsafe.Sizeof(arrival{})+unsafe.Sizeof(piece{}))
 }

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"unicode/utf8"
+	"unsafe"
 )
 
 // wordPiece cuts a word greedily into the longest pieces that it knows. A word
@@ -67,4 +68,9 @@ func (w *wordPiece) longest(node int32, text string) (int32, int) {
 
 func (w *wordPiece) tooLong(word string) bool {
 	return len(word) > w.maxLength && utf8.RuneCountInString(word) > w.maxLength
+}
+
+// memory is little: long words are unknown.
+func (w *wordPiece) memory(length int) int {
+	return min(length, w.maxLength*utf8.UTFMax) * int(unsafe.Sizeof(piece{}))
 }

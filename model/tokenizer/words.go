@@ -16,8 +16,16 @@ type words struct {
 
 // start makes one word of text[at.Start:at.End]; from says where the text is from.
 func (w *words) start(text string, from origins, at Span) {
-	w.text, w.edits = text, from.edits
+	w.text, w.edits, w.turn = text, from.edits, 0
 	w.spans = append(w.spans[:0], at)
+}
+
+// length is that of the words, and what is between them.
+func (w *words) length() int {
+	if len(w.spans) == 0 {
+		return 0
+	}
+	return w.spans[len(w.spans)-1].End - w.spans[0].Start
 }
 
 // splitter finds the first word of text[at.Start:at.End], which is not empty, and

@@ -68,7 +68,7 @@ func (t TLS) Enabled() bool { return t.Cert != "" }
 // Limits bound requests.
 type Limits struct {
 	BodyBytes          Size                    `yaml:"body_bytes" doc:"Largest request body, and largest line of an NDJSON body (whose length as a whole is not bounded). Units: KiB, MiB, GiB."`
-	TotalBytes         Size                    `yaml:"total_bytes" doc:"Bodies that have arrived and answers that are not taken yet, of all requests together; a request beyond it is answered with 429. To parse and embed a document takes ten times its size, of a hostile one forty times: this bounds what all clients together can cost."`
+	TotalBytes         Size                    `yaml:"total_bytes" doc:"Bodies that have arrived, answers that are not taken yet, and what texts of few spaces take while they are tokenized, of all requests together; a request beyond it is answered with 429. To parse and embed a document takes ten times its size, of a hostile one forty times: this bounds what all clients together can cost."`
 	Connections        int                     `yaml:"connections" doc:"Open connections; one more is closed with 503. At most half of the files that the process may open (ulimit -n) are used for them."`
 	ConcurrentRequests int                     `yaml:"concurrent_requests" doc:"Requests worked on at the same time; one more is answered with 429."`
 	Tenants            map[string]TenantLimits `yaml:"tenants" doc:"Limits of each tenant by its name, and of every other under \"*\". What is left out or 0 has none of its own." key:"acme"`
