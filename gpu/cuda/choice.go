@@ -18,8 +18,11 @@ import (
 	"sluice/model"
 )
 
-// trialTime is for one process that tries kernels; those that hang take it all.
-const trialTime = 30 * time.Second
+// silence is what a process that tries kernels is killed after: it tells of every
+// start of one, which take microseconds.
+const silence = 30 * time.Second
+
+var errSilent = errors.New("it says nothing any more")
 
 // mostTrials bounds the processes: each after the first leaves one kernel more out.
 const mostTrials = 4
@@ -41,15 +44,15 @@ func rowsTried(largest int) (rows []int) {
 // has who is out and why, and who is chosen; nil: nothing is known, and
 // the worker decides.
 func FastestKernels(ctx context.Context, path string, ordinal int, c model.Config, tokens int, log *slog.Logger) []wire.Tried {
-	return trier{path, ordinal, trialTime, log}.choose(ctx, wire.Trial{Config: c, Rows: rowsTried(tokens)})
+	return trier{path, ordinal, silence, log}.choose(ctx, wire.Trial{Config: c, Rows: rowsTried(tokens)})
 }
 
 // trier starts trials.
 type trier struct {
-	path    string
-	ordinal int
-	time    time.Duration
-	log     *slog.Logger
+	path     string
+	ordinal  int
+	patience time.Duration
+	log      *slog.Logger
 }
 
 func (t trier) choose(ctx context.Context, trial wire.Trial) []wire.Tried {
@@ -77,20 +80,41 @@ func (t trier) try(ctx context.Context, trial wire.Trial) (told []wire.Tried, er
 	if err != nil {
 		return nil, err
 	}
-	ctx, cancel := context.WithTimeout(ctx, t.time)
-	defer cancel()
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
 	says := &said{log: t.log}
 	command := exec.CommandContext(ctx, t.path, "try", strconv.Itoa(t.ordinal))
 	command.Stdin, command.Stderr = bytes.NewReader(question), says
-	answer, err := command.Output()
+	answer, err := command.StdoutPipe()
 	if err != nil {
-		err = fmt.Errorf("the process that tries it ended: %w%s", errors.Join(err, ctx.Err()), says.suffix())
+		return nil, err
 	}
-	for lines := json.NewDecoder(bytes.NewReader(answer)); ; {
+	if err := command.Start(); err != nil {
+		return nil, err
+	}
+	alarm := time.AfterFunc(t.patience, func() { cancel(errSilent) })
+	defer alarm.Stop()
+	told, err = listen(answer, func() { alarm.Reset(t.patience) })
+	if err != nil {
+		cancel(err)
+	}
+	err = command.Wait()
+	if why := context.Cause(ctx); why != nil {
+		err = why // not that it was killed for it
+	}
+	if err != nil {
+		return told, fmt.Errorf("the process that tries it ended: %w%s", err, says.suffix())
+	}
+	return told, nil
+}
+
+// listen takes what is told until there is no more.
+func listen(answer io.Reader, heard func()) (told []wire.Tried, err error) {
+	for lines := json.NewDecoder(answer); ; heard() {
 		var line wire.Tried
-		if wrong := lines.Decode(&line); wrong != nil {
-			if !errors.Is(wrong, io.EOF) && err == nil {
-				err = fmt.Errorf("%s try: %w", t.path, wrong)
+		if err := lines.Decode(&line); err != nil {
+			if errors.Is(err, io.EOF) {
+				err = nil
 			}
 			return told, err
 		}
