@@ -19,8 +19,8 @@ import (
 	"sluice/model"
 )
 
-// silence is what a process that tries kernels is killed after: it tells of every
-// start of one, which take microseconds.
+// silence is what a process that tries kernels is killed after, once it has begun:
+// it tells of every start of one, which take microseconds.
 const silence = 30 * time.Second
 
 var errSilent = errors.New("it says nothing any more")
@@ -93,7 +93,7 @@ func (t trier) try(ctx context.Context, trial wire.Trial) (told []wire.Tried, er
 	if err := command.Start(); err != nil {
 		return nil, err
 	}
-	alarm := time.AfterFunc(t.patience, func() { cancel(errSilent) })
+	alarm := time.AfterFunc(startTime, func() { cancel(errSilent) })
 	defer alarm.Stop()
 	told, err = listen(answer, func() { alarm.Reset(t.patience) })
 	if err != nil {
