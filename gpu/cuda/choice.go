@@ -39,11 +39,11 @@ func rowsTried(largest int) (rows []int) {
 }
 
 // FastestKernels has the program at path try the kernels of a device for the
-// products of a model, with batches of so many tokens at most (0: those of Open), and
-// returns the fastest for each product and number of rows. Each trial is a process of its own,
-// so that a kernel that faults or hangs costs nothing but its own place. The log
-// has who is out and why, and who is chosen; nil: nothing is known, and
-// the worker decides.
+// products of a model, with batches of so many tokens at most (0: those of Open),
+// and returns the fastest for each product and number of rows. Each trial is a
+// process of its own, so that a kernel that faults or hangs costs nothing but its
+// place. The log has who is out and why, and who is chosen; nil: nothing is known,
+// and the worker decides.
 func FastestKernels(ctx context.Context, path string, ordinal int, c model.Config, tokens int, log *slog.Logger) []wire.Tried {
 	return trier{path, ordinal, silence, log}.choose(ctx, wire.Trial{Config: c, Rows: rowsTried(cmp.Or(tokens, batchTokens))})
 }

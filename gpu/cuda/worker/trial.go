@@ -14,6 +14,7 @@ import (
 
 	"sluice/gpu/cuda/kernel"
 	"sluice/gpu/cuda/wire"
+	"sluice/kernels/ref"
 	"sluice/model"
 )
 
@@ -111,14 +112,13 @@ func (t *trial) reserve(products []wire.Product, rows int) error {
 		in, out, matrix = max(in, p.In), max(out, p.Out), max(matrix, p.In*p.Out)
 	}
 	random := rand.New(rand.NewPCG(9, 0))
-	numbers := make([]float32, 1<<20-3) // no two rows are the same for long
+	numbers, bits := make([]float32, 1<<20-3), make([]uint16, 1<<20-3) // an odd number: no two rows are the same for long
 	for i := range numbers {
 		numbers[i] = random.Float32() - 0.5
+		bits[i] = ref.BF16(numbers[i])
 	}
-	repeated := func(n int) []float32 { return slices.Repeat(numbers, n/len(numbers)+1)[:n] }
-	t.bias = t.floats(repeated(out))
-	t.x, t.weight, t.residual = t.halves(repeated(rows*in)), t.halves(repeated(matrix)), t.halves(repeated(rows*out))
-	t.y = t.halves(make([]float32, rows*out))
+	t.bias = t.floats(numbers[:out])
+	t.x, t.weight, t.residual, t.y = t.repeated(bits, rows*in), t.repeated(bits, matrix), t.repeated(bits, rows*out), t.repeated(bits, rows*out)
 	t.plainest, t.answer = make([]byte, 2*rows*out), make([]byte, 2*rows*out)
 	return t.err
 }
