@@ -105,3 +105,21 @@ func TestKernelsThatFailAreNotChosen(t *testing.T) {
 func TestKernelsWithoutProgram(t *testing.T) {
 	require.Nil(t, FastestKernels(t.Context(), "/no/such/program", 0, model.Config{}, 64, quiet))
 }
+
+// What is chosen is said to the worker with the model, and to each that follows.
+func TestChosenKernelsReachWorkers(t *testing.T) {
+	t.Setenv(behaviour, "wants kernels")
+	w, err := startWorker(t.Context(), os.Args[0], 0, quiet)
+	require.NoError(t, err)
+	devices, err := load(t.Context(), []*worker{w}, tinyModel(t), 64)
+	require.NoError(t, err)
+	d := devices[0].(*Device)
+	defer d.Close()
+	defer devices[1].Close()
+	l, _ := w.present()
+	l.end(errNaN)
+	<-l.ended
+	recovers(t, d)
+	_, err = w.load(t.Context(), "dir", "digest")
+	require.ErrorContains(t, err, "too wide", "a model without")
+}

@@ -244,6 +244,8 @@ func TestKernelsAreTried(t *testing.T) {
 	got, err := runAll(t.Context(), newDevice(w, number, m), m.Config.Hidden, golden.Cases(t, "bert")[:3]...)
 	require.NoError(t, err)
 	require.Equal(t, want, got)
+	_, err = w.load(t.Context(), filepath.Join(golden.Dir, "bert"), m.Digest, wire.Tried{Kernel: "gemm_9", Rows: 16})
+	require.ErrorContains(t, err, `there is no "gemm_9" for this device`)
 	for fault, why := range map[string]string{"fault": "EccUncorrectable", "nan": "it gives other bits than gemm_4"} {
 		t.Run(fault, func(t *testing.T) {
 			t.Setenv("CUDA_EMULATOR_FAULT", fault)

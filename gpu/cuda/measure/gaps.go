@@ -3,7 +3,6 @@
 package measure
 
 import (
-	"errors"
 	"math/rand/v2"
 	"slices"
 
@@ -34,11 +33,17 @@ func (r *run) measureGaps(s Shape, m *worker.Model) error {
 		return err
 	}
 	queued, err := r.median(func() (float64, error) { return slot.Seconds(m, query, before) })
+	if err != nil {
+		return err
+	}
 	r.figure(s.Name+".query.device_ms", 1000*alone)
 	r.figure(s.Name+".query.queued_ms", 1000*queued)
 	r.figure(s.Name+".query.launch_gap_share", 1-queued/alone)
-	return errors.Join(err, slot.Close())
+	return slot.Close()
 }
+
+// shortest is less than any launch takes.
+const shortest = 1e-6
 
 // filler keeps the device busy for so many seconds at least. It is products that
 // need little memory, so that the weights stay in the device's cache.
@@ -54,7 +59,7 @@ func (r *run) filler(m *memory, seconds float64) (func(in cu.Stream) error, erro
 		return kernel.Seconds(cu.NoStream, func() error { return multiply(cu.NoStream) })
 	})
 	return func(in cu.Stream) (err error) {
-		for done := 0.0; done <= seconds && err == nil; done += took {
+		for done := 0.0; done <= seconds && err == nil; done += max(took, shortest) {
 			err = multiply(in)
 		}
 		return err

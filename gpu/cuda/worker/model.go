@@ -93,9 +93,8 @@ func (m *Model) load(from *model.Model) (err error) {
 // suits refuses what the kernels cannot do.
 func suits(m *model.Model) error {
 	c := m.Config
-	if c.Hidden%8 != 0 || c.Intermediate%8 != 0 || c.Hidden > widest {
-		return fmt.Errorf("%w: on CUDA, hidden size %d and intermediate size %d must be multiples of 8, the first at most %d",
-			model.ErrUnsupported, c.Hidden, c.Intermediate, widest)
+	if err := multiplies(c); err != nil {
+		return err
 	}
 	for _, a := range c.Attention {
 		if a.Theta > 0 && (c.HeadSize()%4 != 0 || c.Offset > 0) {
@@ -104,6 +103,15 @@ func suits(m *model.Model) error {
 	}
 	if m.Classifier != nil && m.Classifier.Dense.Out != c.Hidden {
 		return fmt.Errorf("%w: on CUDA, a classification head of %d by %d", model.ErrUnsupported, m.Classifier.Dense.Out, c.Hidden)
+	}
+	return nil
+}
+
+// multiplies refuses shapes that the kernels for products cannot do.
+func multiplies(c model.Config) error {
+	if c.Hidden%8 != 0 || c.Intermediate%8 != 0 || c.Hidden > widest {
+		return fmt.Errorf("%w: on CUDA, hidden size %d and intermediate size %d must be multiples of 8, the first at most %d",
+			model.ErrUnsupported, c.Hidden, c.Intermediate, widest)
 	}
 	return nil
 }

@@ -69,7 +69,8 @@ func byEvents(_ kernel.Variant, _ int, in cu.Stream, launches func() error) (flo
 // productsOf are a model's, each once.
 func productsOf(c model.Config) ([]wire.Product, error) {
 	size, err := kernel.HeadSize(c.HeadSize())
-	if err != nil {
+	_, unknown := kernel.ActivationOf(c.Activation)
+	if err := errors.Join(multiplies(c), err, unknown); err != nil {
 		return nil, err
 	}
 	attended := c.Heads * size

@@ -129,6 +129,21 @@ func TestTrialWithout(t *testing.T) {
 	require.Equal(t, names[0], (*told)[len(*told)-1].Kernel)
 }
 
+// Shapes that no kernel can do are refused before one is started.
+func TestTrialRefusals(t *testing.T) {
+	for what, change := range map[string]func(c *model.Config){
+		"multiples of 8":   func(c *model.Config) { c.Intermediate = 20 },
+		"heads of 72":      func(c *model.Config) { c.Hidden = 72 },
+		"activation \"x\"": func(c *model.Config) { c.Activation = "x" },
+	} {
+		c := tinyConfig
+		change(&c)
+		_, err := productsOf(c)
+		require.ErrorIs(t, err, model.ErrUnsupported)
+		require.ErrorContains(t, err, what)
+	}
+}
+
 // Whatever is chosen for a model, its products are multiplied by that, and its
 // vectors have the same bits.
 func TestChosenKernelsServe(t *testing.T) {
