@@ -6,6 +6,7 @@
 //	sluice-gpu list                      the devices, as JSON
 //	sluice-gpu measure [--json FILE] N   the figures of device N
 //	sluice-gpu run N                     serves device N; the daemon calls it
+//	sluice-gpu try N                     tries kernels on device N; the daemon calls it
 package main
 
 import (
@@ -18,6 +19,7 @@ import (
 	"strconv"
 	"syscall"
 
+	"sluice/gpu/cuda/wire"
 	"sluice/gpu/cuda/worker"
 )
 
@@ -37,14 +39,17 @@ func run(args []string) error {
 		return list()
 	case len(args) > 0 && args[0] == "measure":
 		return measureDevice(args[1:])
-	case len(args) == 2 && args[0] == "run":
+	case len(args) == 2 && (args[0] == "run" || args[0] == "try"):
 		ordinal, err := strconv.Atoi(args[1])
 		if err != nil {
 			return fmt.Errorf("device %q is no number", args[1])
 		}
+		if args[0] == "try" {
+			return try(ordinal)
+		}
 		return serve(ordinal)
 	}
-	return errors.New("usage: sluice-gpu list | measure [--json FILE] DEVICE | run DEVICE (the daemon calls the last)")
+	return errors.New("usage: sluice-gpu list | measure [--json FILE] DEVICE | run DEVICE | try DEVICE (the daemon calls the last two)")
 }
 
 func list() error {
@@ -67,4 +72,15 @@ func serve(ordinal int) error {
 		return err
 	}
 	return worker.Serve(connection, ordinal)
+}
+
+// try takes a wire.Trial from the standard input. Each wire.Tried is written
+// before the next kernel is started: none may be left to tell of it afterwards.
+func try(ordinal int) error {
+	var trial wire.Trial
+	if err := json.NewDecoder(os.Stdin).Decode(&trial); err != nil {
+		return fmt.Errorf("reading what to try: %w", err)
+	}
+	out := json.NewEncoder(os.Stdout)
+	return worker.Try(ordinal, trial, func(t wire.Tried) error { return out.Encode(t) })
 }

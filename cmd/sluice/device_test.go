@@ -3,6 +3,8 @@ package main
 import (
 	"bytes"
 	"log/slog"
+	"os"
+	"path/filepath"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -61,4 +63,21 @@ func TestWithoutGPU(t *testing.T) {
 	require.NoError(t, listDevices(t.Context(), &out))
 	require.Contains(t, out.String(), simd.Best().Level)
 	require.Contains(t, out.String(), "no GPU: sluice-gpu is neither beside sluice nor in PATH")
+}
+
+// A GPU's kernels are listed for models that are named; what is no model is an error.
+func TestDevicesOfModels(t *testing.T) {
+	dir := t.TempDir()
+	t.Setenv("PATH", dir)
+	program := `#!/bin/sh
+if [ $1 = list ]; then echo '[{"ordinal":2,"name":"a","compute":"9.0","kernels":"sm_90a"},{"ordinal":3,"kernels":"none"}]'; fi
+if [ $1 = try ]; then echo '{"Kernel":"gemm_5","In":32,"Out":96,"Activation":"gelu","Rows":16,"Seconds":1}'; fi
+`
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "sluice-gpu"), []byte(program), 0o755))
+	var out bytes.Buffer
+	require.NoError(t, listDevices(t.Context(), &out, tinyReranker(t)))
+	require.Contains(t, out.String(), "on cuda:2: matrices")
+	require.Contains(t, out.String(), "32 × 96 gelu: 16 gemm_5\n")
+	require.NotContains(t, out.String(), "on cuda:3: matrices")
+	require.ErrorContains(t, listDevices(t.Context(), &out, dir), "is no model's directory")
 }

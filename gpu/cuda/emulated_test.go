@@ -3,7 +3,9 @@
 package cuda
 
 import (
+	"bytes"
 	"context"
+	"log/slog"
 	"path/filepath"
 	"sync"
 	"testing"
@@ -166,7 +168,7 @@ func TestSchedulerSurvivesItsWorker(t *testing.T) {
 	t.Setenv("CUDA_EMULATOR_FAULT_AT", "2")
 	sick, well := make(chan error, 16), make(chan struct{}, 16)
 	started := false
-	options := gpu.Options{Hooks: gpu.Hooks{Health: func(_ string, device int, why error) {
+	options := gpu.Options{BatchTokens: 64, Hooks: gpu.Hooks{Health: func(_ string, device int, why error) {
 		switch {
 		case why != nil:
 			sick <- why
@@ -218,4 +220,42 @@ func TestDevicesAreListed(t *testing.T) {
 	require.ErrorContains(t, err, "no NVIDIA driver")
 	_, err = startWorker(t.Context(), built, 0, quiet)
 	require.ErrorContains(t, err, "no NVIDIA driver")
+}
+
+// The whole way of a choice: trials in processes of their own, of which one
+// goes wrong when it has multiplied by the last kernel for the first time.
+func TestKernelsAreTried(t *testing.T) {
+	m := tinyModel(t)
+	const rows = 16
+	var log bytes.Buffer
+	choose := func() []wire.Tried {
+		log.Reset()
+		return FastestKernels(t.Context(), built, 0, m.Config, rows, slog.New(slog.NewTextHandler(&log, nil)))
+	}
+	best := choose()
+	require.Len(t, best, 4, "%v\n%s", best, &log)
+	require.NotContains(t, log.String(), "WARN")
+	w := startEmulated(t, 0)
+	plain, _ := w.loaded(t, "bert")
+	number, err := w.load(t.Context(), filepath.Join(golden.Dir, "bert"), m.Digest, best...)
+	require.NoError(t, err)
+	want, err := runAll(t.Context(), plain, m.Config.Hidden, golden.Cases(t, "bert")[:3]...)
+	require.NoError(t, err)
+	got, err := runAll(t.Context(), newDevice(w, number, m), m.Config.Hidden, golden.Cases(t, "bert")[:3]...)
+	require.NoError(t, err)
+	require.Equal(t, want, got)
+	_, err = w.load(t.Context(), filepath.Join(golden.Dir, "bert"), m.Digest, wire.Tried{Kernel: "gemm_9", Rows: 16})
+	require.ErrorContains(t, err, `there is no "gemm_9" for this device`)
+	for fault, why := range map[string]string{"fault": "EccUncorrectable", "nan": "it gives other bits than gemm_4"} {
+		t.Run(fault, func(t *testing.T) {
+			t.Setenv("CUDA_EMULATOR_FAULT", fault)
+			t.Setenv("CUDA_EMULATOR_FAULT_AT", "3") // gemm_4, gemm_3, gemm_5
+			best := choose()
+			require.Contains(t, log.String(), "kernel=gemm_5")
+			require.Contains(t, log.String(), why)
+			for _, b := range best {
+				require.NotEqual(t, "gemm_5", b.Kernel)
+			}
+		})
+	}
 }

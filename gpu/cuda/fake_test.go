@@ -12,8 +12,9 @@ import (
 
 // TestMain is the worker where a test started this program as one.
 func TestMain(m *testing.M) {
-	if len(os.Args) == 3 && os.Args[1] == "run" {
-		if err := fakeWorker(os.Getenv(behaviour)); err != nil {
+	fakes := map[string]func(told string) error{"run": fakeWorker, "try": fakeTrial}
+	if len(os.Args) == 3 && fakes[os.Args[1]] != nil {
+		if err := fakes[os.Args[1]](os.Getenv(behaviour)); err != nil {
 			fmt.Fprintln(os.Stderr, "fake worker:", err)
 			os.Exit(1)
 		}
@@ -69,10 +70,7 @@ func fakeWorker(told string) error {
 
 func fakeReply(told string, f wire.Frame) ([]byte, error) {
 	if f.Kind == wire.KindLoad {
-		if told == "loads no model" {
-			return wire.AppendFailure(nil, f.ID, wire.Failure{Code: wire.CodeModel, Text: "too wide"})
-		}
-		return wire.AppendJSON(nil, wire.KindLoaded, f.ID, wire.Loaded{})
+		return fakeLoaded(told, f)
 	}
 	if f.Kind == wire.KindHold || f.Kind == wire.KindDrop {
 		return fakeHold(told, f)
@@ -98,6 +96,17 @@ func fakeReply(told string, f wire.Frame) ([]byte, error) {
 		return fakeFound(told, f)
 	}
 	return fakeAnswer(told, f)
+}
+
+func fakeLoaded(told string, f wire.Frame) ([]byte, error) {
+	var l wire.Load
+	if err := wire.DecodeJSON(f, &l); err != nil {
+		return nil, err
+	}
+	if told == "loads no model" || told == "wants kernels" && len(l.Kernels) == 0 {
+		return wire.AppendFailure(nil, f.ID, wire.Failure{Code: wire.CodeModel, Text: "too wide"})
+	}
+	return wire.AppendJSON(nil, wire.KindLoaded, f.ID, wire.Loaded{})
 }
 
 func fakeHold(told string, f wire.Frame) ([]byte, error) {

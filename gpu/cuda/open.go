@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"sluice/gpu"
@@ -96,7 +97,9 @@ func Open(ctx context.Context, path string, ordinals []int, log *slog.Logger, o 
 	if err != nil {
 		return nil, nil, err
 	}
-	s, err := gpu.Open(func(m *model.Model, _ *tokenizer.Tokenizer) ([]gpu.Device, error) { return load(ctx, workers, m) }, o, dirs...)
+	s, err := gpu.Open(func(m *model.Model, _ *tokenizer.Tokenizer) ([]gpu.Device, error) {
+		return load(ctx, workers, m, o.BatchTokens)
+	}, o, dirs...)
 	if err != nil {
 		endAll(workers)
 		return nil, nil, err
@@ -122,12 +125,14 @@ func endAll(workers []*worker) {
 	}
 }
 
-// load puts a model on every worker. What comes out is in rounds of the
-// workers, so that the scheduler's processors are spread over them.
-func load(ctx context.Context, workers []*worker, m *model.Model) (devices []gpu.Device, err error) {
+// load puts a model on every worker, with the kernels that are the fastest for
+// batches of so many tokens at most. What comes out is in rounds of the workers,
+// so that the scheduler's processors are spread over them.
+func load(ctx context.Context, workers []*worker, m *model.Model, tokens int) (devices []gpu.Device, err error) {
+	kernels := chooseAll(ctx, workers, m, tokens)
 	numbers := make([]int, len(workers))
 	for i, w := range workers {
-		if numbers[i], err = w.load(ctx, filepath.Dir(m.Tokenizer), m.Digest); err != nil {
+		if numbers[i], err = w.load(ctx, filepath.Dir(m.Tokenizer), m.Digest, kernels[i]...); err != nil {
 			return nil, fmt.Errorf("GPU %d: %w", w.ordinal, err)
 		}
 	}
@@ -137,4 +142,17 @@ func load(ctx context.Context, workers []*worker, m *model.Model) (devices []gpu
 		}
 	}
 	return devices, nil
+}
+
+// chooseAll asks all devices at once.
+func chooseAll(ctx context.Context, workers []*worker, m *model.Model, tokens int) [][]wire.Tried {
+	kernels := make([][]wire.Tried, len(workers))
+	var all sync.WaitGroup
+	for i, w := range workers {
+		all.Go(func() {
+			kernels[i] = FastestKernels(ctx, w.path, w.ordinal, m.Config, tokens, w.log.With("model", m.Name))
+		})
+	}
+	all.Wait()
+	return kernels
 }

@@ -158,10 +158,11 @@ func (w *worker) number() uint32 {
 	return w.numbers
 }
 
-// load adds a model to this life and all that follow, and returns its number.
-func (w *worker) load(ctx context.Context, dir, digest string) (int, error) {
+// load adds a model to this life and all that follow, with kernels for its
+// products, and returns its number.
+func (w *worker) load(ctx context.Context, dir, digest string, kernels ...wire.Tried) (int, error) {
 	w.mu.Lock()
-	m := wire.Load{Number: len(w.models), Directory: dir, Digest: digest}
+	m := wire.Load{Number: len(w.models), Directory: dir, Digest: digest, Kernels: kernels}
 	w.models = append(w.models, m)
 	l := w.life
 	w.mu.Unlock()

@@ -28,11 +28,13 @@ func ActivationOf(a model.Activation) (Activation, error) {
 
 // Dense is an affine map and what follows it: activation(x·Weightᵀ + Bias).
 // Weight is Out × In, of bfloat16 for Multiply, where In is a multiple of 8
-// and Out is even; of float32 for MultiplyF32. Bias is float32.
+// and Out is even; of float32 for MultiplyF32. Bias is float32. Kernels are for
+// Multiply and MultiplyGated.
 type Dense struct {
 	Weight, Bias cu.DevicePtr
 	In, Out      int
 	Activation   Activation
+	Kernels      Choice
 }
 
 // Variant is a kernel for a product, the tile of y that a block has, and what
@@ -53,23 +55,23 @@ var (
 	float32s   = Variant{"gemm_f32", 64, 64, 256, 0, false}
 )
 
-// tensorVariant is another one for many rows on 9.0, with the bits of gemm_3. No
-// model uses it before a device has shown it to be faster.
+// tensorVariant is another one for many rows on 9.0, with the bits of gemm_3. It
+// serves where a trial has shown it to be faster.
 var tensorVariant = Variant{"gemm_5", 128, 128, 288, 96<<10 + 48, true}
 
-// fewRows is where the tiles for few rows win: a grid of the large ones would
-// leave most of a device idle. To be measured on a device.
+// fewRows is where the tiles for few rows win, as long as nothing is chosen: a
+// grid of the large ones would leave most of a device idle.
 const fewRows = 512
 
 // Multiply sets y to d of x, plus residual if that is not 0; x is rows × In, y
 // and residual are rows × Out, of bfloat16.
 func (s *Set) Multiply(in cu.Stream, y, x, residual cu.DevicePtr, d Dense, rows int) error {
-	return s.multiply(s.product(rows), in, y, x, 0, residual, d, rows)
+	return s.multiply(s.product(d.Kernels, rows), in, y, x, 0, residual, d, rows)
 }
 
 // MultiplyGated sets y to d of x, times factor, which is rows × Out and may be y.
 func (s *Set) MultiplyGated(in cu.Stream, y, x, factor cu.DevicePtr, d Dense, rows int) error {
-	return s.multiply(s.product(rows), in, y, x, factor, 0, d, rows)
+	return s.multiply(s.product(d.Kernels, rows), in, y, x, factor, 0, d, rows)
 }
 
 // MultiplyF32 is Multiply in float32, for any shape.
@@ -77,8 +79,8 @@ func (s *Set) MultiplyF32(in cu.Stream, y, x, residual cu.DevicePtr, d Dense, ro
 	return s.multiply(float32s, in, y, x, 0, residual, d, rows)
 }
 
-// Variants are the kernels for products that were written for such a device,
-// whether Multiply chooses them or not.
+// Variants are the kernels for products that this device can run, the plainest
+// first; all give the same bits.
 func (s *Set) Variants() []Variant { return s.variants }
 
 // MultiplyBy is Multiply by a kernel of the caller's choice.
@@ -86,7 +88,12 @@ func (s *Set) MultiplyBy(v Variant, in cu.Stream, y, x, residual cu.DevicePtr, d
 	return s.multiply(v, in, y, x, 0, residual, d, rows)
 }
 
-func (s *Set) product(rows int) Variant {
+func (s *Set) product(c Choice, rows int) Variant {
+	for _, of := range c {
+		if rows <= of.upTo {
+			return of.variant
+		}
+	}
 	if rows < fewRows {
 		return s.products[0]
 	}

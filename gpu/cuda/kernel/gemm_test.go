@@ -80,7 +80,7 @@ func (p *product) bound() float64 {
 func (b *bench) dense(p *product, weight cu.DevicePtr) Dense {
 	a, err := ActivationOf(p.activation)
 	require.NoError(b, err)
-	return Dense{weight, upload(b, p.bias), p.in, p.out, a}
+	return Dense{Weight: weight, Bias: upload(b, p.bias), In: p.in, Out: p.out, Activation: a}
 }
 
 func TestMultiply(t *testing.T) {

@@ -5,6 +5,7 @@ package kernel
 import (
 	"errors"
 	"fmt"
+	"slices"
 
 	"gorgonia.org/cu"
 
@@ -21,7 +22,7 @@ type Set struct {
 	shared     int // bytes of dynamic shared memory that a block may have
 	functions  map[string]cu.Function
 	products   [2]Variant // for few rows and for many
-	variants   []Variant  // these, and what else there is for the device
+	variants   []Variant  // these, and what else the device can run
 }
 
 // Load loads the kernels for the device of the current context.
@@ -48,6 +49,7 @@ func Load() (*Set, error) {
 		s.products = variants90
 		s.variants = append(variants90[:], tensorVariant)
 	}
+	s.variants = slices.DeleteFunc(slices.Clone(s.variants), func(v Variant) bool { return v.shared > s.shared })
 	if err := s.find(); err != nil {
 		return nil, errors.Join(err, s.Close())
 	}

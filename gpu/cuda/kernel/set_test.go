@@ -147,7 +147,7 @@ func TestOtherDevices(t *testing.T) {
 func TestStartingAllocatesNothing(t *testing.T) {
 	b := open(t)
 	x := upload(b, make([]float32, 1<<12))
-	d, a := Dense{x, x, 8, 2, 0}, Answer{x, x, room(b, b.CandidateBytes(1, 1)), 1}
+	d, a := Dense{Weight: x, Bias: x, In: 8, Out: 2}, Answer{x, x, room(b, b.CandidateBytes(1, 1)), 1}
 	vectors := Vectors{Data: x, Count: 1, Width: 8}
 	require.Zero(t, testing.AllocsPerRun(10, func() {
 		_ = b.Multiply(cu.NoStream, x, x, 0, d, 1)

@@ -44,34 +44,20 @@ func (m *memory) free() {
 
 const warmUps, repeats = 2, 10
 
-// seconds is the time of one call of do in the default stream, by events.
+// seconds is the time of one call of do in the default stream.
 func seconds(do func() error) (float64, error) {
-	begin, err := cu.MakeEvent(cu.DefaultEvent)
-	if err != nil {
-		return 0, err
-	}
-	end, err := cu.MakeEvent(cu.DefaultEvent)
-	if err != nil {
-		return 0, err
-	}
-	for i := range warmUps + repeats {
-		if i == warmUps {
-			if err := begin.Record(cu.NoStream); err != nil {
-				return 0, err
-			}
-		}
+	for range warmUps {
 		if err := do(); err != nil {
 			return 0, err
 		}
 	}
-	if err := end.Record(cu.NoStream); err != nil {
-		return 0, err
-	}
-	if err := end.Synchronize(); err != nil {
-		return 0, err
-	}
-	ms, err := begin.Elapsed(end)
-	return ms / 1000 / repeats, err
+	took, err := kernel.Seconds(cu.NoStream, func() (err error) {
+		for i := 0; i < repeats && err == nil; i++ {
+			err = do()
+		}
+		return err
+	})
+	return took / repeats, err
 }
 
 // measureProducts times the matrices of each shape, by the kernel that Multiply

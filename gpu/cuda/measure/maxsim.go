@@ -8,9 +8,11 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"time"
 
 	"sluice/gpu/cuda"
 	"sluice/kernels/ref"
+	"sluice/kernels/simd"
 )
 
 const (
@@ -34,6 +36,14 @@ func (r *run) measureMaxSim(s *cuda.Searcher) error {
 	if err := r.latencies(fmt.Sprintf("worker.maxsim.%dx%d", len(passages), passageTokens), score); err != nil {
 		return err
 	}
+	few := passages[:max(1, len(passages)/16)]
+	err := r.latencies("worker.maxsim.few", func() error { return s.MaxSim(context.Background(), scores[:len(few)], query, maxSimDims, few) })
+	if err != nil {
+		return err
+	}
+	if err := r.evenMaxSim(query, passages, len(few)); err != nil {
+		return err
+	}
 	for i, codes := range passages {
 		if want := ref.MaxSim(query, maxSimDims, codes); !(math.Abs(float64(want-scores[i])) < maxSimBound) {
 			return fmt.Errorf("passage %d scores %v on the CPU, and %v on a worker", i, want, scores[i])
@@ -52,4 +62,26 @@ func codeRows(rng *rand.Rand, tokens int) (codes []byte) {
 		codes = binary.LittleEndian.AppendUint32(codes, math.Float32bits(rng.Float32()*scale))
 	}
 	return codes
+}
+
+// evenMaxSim is of how many passages a worker scores as fast as one core of the
+// CPU; there is no such number where the CPU is faster at many.
+func (r *run) evenMaxSim(query []float32, passages [][]byte, few int) error {
+	kernels, q := simd.Best(), simd.SimQuery{}
+	q.Reset(query, maxSimDims)
+	took, err := r.median(func() (float64, error) {
+		began := time.Now()
+		for _, codes := range passages {
+			kernels.MaxSim(&q, codes)
+		}
+		return time.Since(began).Seconds(), nil
+	})
+	each := took / float64(len(passages))
+	r.figure("cpu.maxsim.passages_per_s", 1/each)
+	atFew := r.figures["worker.maxsim.few.p50_ms"] / 1000
+	atAll := r.figures[fmt.Sprintf("worker.maxsim.%dx%d.p50_ms", len(passages), passageTokens)] / 1000
+	if further := (atAll - atFew) / float64(len(passages)-few); further < each {
+		r.figure("even.maxsim.passages", max(0, atFew-further*float64(few))/(each-further))
+	}
+	return err
 }

@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -16,6 +17,7 @@ import (
 
 	"sluice/gpu"
 	"sluice/gpu/cpu"
+	"sluice/gpu/cuda"
 	"sluice/gpu/cuda/wire"
 	"sluice/gpu/cuda/worker"
 	"sluice/kernels/ref"
@@ -112,11 +114,15 @@ func mixed(rng *rand.Rand, tokens int) (lengths []int) {
 func (r *run) measureModels() error {
 	for _, s := range r.sizes.Shapes {
 		m := s.Model(1)
-		loaded, err := r.device.Load(m)
+		kernels, err := r.chosen(s, m)
 		if err != nil {
 			return err
 		}
-		for _, step := range []func(Shape, *worker.Model) error{r.measureLatency, r.measureRerank, r.measureThroughput} {
+		loaded, err := r.device.Load(m, kernels...)
+		if err != nil {
+			return err
+		}
+		for _, step := range []func(Shape, *worker.Model) error{r.measureLatency, r.measureGaps, r.measureRerank, r.measureThroughput} {
 			err = errors.Join(err, step(s, loaded))
 		}
 		if err = errors.Join(err, r.compare(s, m, loaded), loaded.Close()); err != nil {
@@ -124,6 +130,26 @@ func (r *run) measureModels() error {
 		}
 	}
 	return nil
+}
+
+// chosen are the kernels that a daemon would have the model's products multiplied
+// by: the figures have their numbers, as 5 of gemm_5.
+func (r *run) chosen(s Shape, m *model.Model) ([]wire.Tried, error) {
+	described, err := r.device.Describe()
+	if err != nil {
+		return nil, err
+	}
+	best := cuda.FastestKernels(context.Background(), r.program, described.Ordinal, m.Config, r.sizes.Tokens, slog.Default())
+	for _, b := range best {
+		var number float64
+		if _, err := fmt.Sscanf(b.Kernel, "gemm_%g", &number); err != nil {
+			return nil, fmt.Errorf("the kernel %q has no number: %w", b.Kernel, err)
+		}
+		name := fmt.Sprintf("gemm.%s.%dx%d.rows%d", s.Name, b.In, b.Out, b.Rows)
+		r.figure(name+".served_by", number)
+		r.figure(name+".us", 1e6*b.Seconds)
+	}
+	return best, nil
 }
 
 // compare asks that vectors and logits are those of gpu/cpu in float32, as far as bfloat16 goes.

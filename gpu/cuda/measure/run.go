@@ -92,5 +92,5 @@ func (r *run) measureWorker() error {
 		return err
 	}
 	defer stop()
-	return errors.Join(r.measureSearches(s), r.measureMaxSim(s))
+	return errors.Join(r.measureSearches(s), r.measureEven(s), r.measureMaxSim(s))
 }

@@ -30,10 +30,12 @@ const NoKernels = "none"
 func (d Device) Usable() bool { return d.Kernels != NoKernels }
 
 // Load has the worker read a model's files, once; requests name it by Number.
-// The files must have the digest that the daemon knows.
+// The files must have the digest that the daemon knows. Kernels are those for
+// products of the model, by ascending rows; where none is named, the worker decides.
 type Load struct {
 	Number            int
 	Directory, Digest string
+	Kernels           []Tried
 }
 
 // Loaded is a model or memory that is there, and what it takes of the device's.

@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"sluice/gpu"
+	"sluice/model"
 )
 
 func batch(lengths ...int) *gpu.Batch {
@@ -74,7 +75,9 @@ func TestAnswer(t *testing.T) {
 }
 
 func TestMessages(t *testing.T) {
-	want := Load{3, "/models/a", "digest"}
+	product := Product{In: 8, Out: 16, Activation: model.GELU, Adds: true}
+	require.Equal(t, "8 × 16 gelu +", product.Name())
+	want := Load{3, "/models/a", "digest", []Tried{{Kernel: "gemm_4", Product: product, Rows: 16, Seconds: 1e-5}}}
 	data, err := AppendJSON(nil, KindLoad, 1, want)
 	require.NoError(t, err)
 	var got Load
@@ -220,7 +223,7 @@ func FuzzRead(f *testing.F) {
 	run, _ := AppendRun(nil, 7, 1, WantPooled|WantTokens, batch(2, 1))
 	answer, _ := AppendAnswer(nil, 8, Answer{Pooled: make([]float32, 2), Norms: make([]float32, 1), Tokens: make([]uint16, 3)})
 	failure, _ := AppendFailure(nil, 9, Failure{CodeInput, "x"})
-	load, _ := AppendJSON(nil, KindLoad, 1, Load{1, "d", "e"})
+	load, _ := AppendJSON(nil, KindLoad, 1, Load{1, "d", "e", nil})
 	hold, _ := AppendHold(nil, 2, 1, 10, 5, func(dst []byte) []byte { return append(dst, 1, 2) })
 	search, _ := AppendSearch(nil, 3, Search{1, 9, 8, 5, []uint32{2}, make([]byte, 16)})
 	found, _ := AppendFound(nil, 3, Found{make([]int32, 2), make([]float32, 2)})

@@ -16,8 +16,16 @@ type forward struct {
 	plan  plan
 }
 
-// run copies in, computes, copies out, and waits.
+// run queues the pass, and waits for it.
 func (f *forward) run() error {
+	if err := f.queue(); err != nil {
+		return err
+	}
+	return f.stream.Synchronize()
+}
+
+// queue copies in, computes, and copies out.
+func (f *forward) queue() error {
 	p := f.plan
 	if err := cu.MemcpyHtoDAsync(f.memory, f.host.Pointer(), int64(p.inputs), f.stream); err != nil {
 		return err
@@ -33,11 +41,9 @@ func (f *forward) run() error {
 		return err
 	}
 	if p.want&wire.WantTokens != 0 {
-		if err := f.copyOut(x, p.tokenVectors, 2*p.tokens*f.model.config.Hidden); err != nil {
-			return err
-		}
+		return f.copyOut(x, p.tokenVectors, 2*p.tokens*f.model.config.Hidden)
 	}
-	return f.stream.Synchronize()
+	return nil
 }
 
 // encode is the last hidden states: see model.Layer.

@@ -33,7 +33,7 @@ func opened(t *testing.T) (*Device, *Slot) {
 	return d, slot
 }
 
-func (d *Device) loaded(t *testing.T, name string, change func(m *model.Model)) *Model {
+func (d *Device) loaded(t *testing.T, name string, change func(m *model.Model), kernels ...wire.Tried) *Model {
 	t.Helper()
 	require.NoError(t, d.Bind()) // a subtest has a goroutine of its own
 	m, err := model.Load(filepath.Join(golden.Dir, name))
@@ -41,7 +41,7 @@ func (d *Device) loaded(t *testing.T, name string, change func(m *model.Model)) 
 	if change != nil {
 		change(m)
 	}
-	loaded, err := d.Load(m)
+	loaded, err := d.Load(m, kernels...)
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, loaded.Close()) })
 	return loaded

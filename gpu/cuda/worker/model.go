@@ -9,6 +9,7 @@ import (
 	"gorgonia.org/cu"
 
 	"sluice/gpu/cuda/kernel"
+	"sluice/gpu/cuda/wire"
 	"sluice/kernels/ref"
 	"sluice/model"
 )
@@ -24,6 +25,7 @@ type Model struct {
 	pooling     kernel.Pooling
 	projections []kernel.Dense
 	classifier  *classifier // nil: none
+	kernels     map[wire.Product]kernel.Choice
 	uploads
 }
 
@@ -43,13 +45,32 @@ type classifier struct {
 // widest is what the kernels of embeddings, normalisation, pooling and heads take.
 const widest = 1024
 
-// Load copies m's weights to the device.
-func (d *Device) Load(m *model.Model) (*Model, error) {
-	loaded := &Model{config: m.Config}
+// Load copies m's weights to the device. Its products are multiplied by the
+// kernels that are named for them, in ascending order of rows.
+func (d *Device) Load(m *model.Model, kernels ...wire.Tried) (*Model, error) {
+	chosen, err := d.choose(kernels)
+	if err != nil {
+		return nil, err
+	}
+	loaded := &Model{config: m.Config, kernels: chosen}
 	if err := loaded.load(m); err != nil {
 		return nil, errors.Join(err, loaded.Close())
 	}
 	return loaded, nil
+}
+
+func (d *Device) choose(kernels []wire.Tried) (map[wire.Product]kernel.Choice, error) {
+	picks, chosen := map[wire.Product][]kernel.Pick{}, map[wire.Product]kernel.Choice{}
+	for _, k := range kernels {
+		picks[k.Product] = append(picks[k.Product], kernel.Pick{Rows: k.Rows, Kernel: k.Kernel})
+	}
+	for product, of := range picks {
+		var err error
+		if chosen[product], err = d.kernels.Choose(of); err != nil {
+			return nil, err
+		}
+	}
+	return chosen, nil
 }
 
 func (m *Model) load(from *model.Model) (err error) {
@@ -72,9 +93,8 @@ func (m *Model) load(from *model.Model) (err error) {
 // suits refuses what the kernels cannot do.
 func suits(m *model.Model) error {
 	c := m.Config
-	if c.Hidden%8 != 0 || c.Intermediate%8 != 0 || c.Hidden > widest {
-		return fmt.Errorf("%w: on CUDA, hidden size %d and intermediate size %d must be multiples of 8, the first at most %d",
-			model.ErrUnsupported, c.Hidden, c.Intermediate, widest)
+	if err := multiplies(c); err != nil {
+		return err
 	}
 	for _, a := range c.Attention {
 		if a.Theta > 0 && (c.HeadSize()%4 != 0 || c.Offset > 0) {
@@ -83,6 +103,15 @@ func suits(m *model.Model) error {
 	}
 	if m.Classifier != nil && m.Classifier.Dense.Out != c.Hidden {
 		return fmt.Errorf("%w: on CUDA, a classification head of %d by %d", model.ErrUnsupported, m.Classifier.Dense.Out, c.Hidden)
+	}
+	return nil
+}
+
+// multiplies refuses shapes that the kernels for products cannot do.
+func multiplies(c model.Config) error {
+	if c.Hidden%8 != 0 || c.Intermediate%8 != 0 || c.Hidden > widest {
+		return fmt.Errorf("%w: on CUDA, hidden size %d and intermediate size %d must be multiples of 8, the first at most %d",
+			model.ErrUnsupported, c.Hidden, c.Intermediate, widest)
 	}
 	return nil
 }
@@ -98,8 +127,8 @@ func (m *Model) loadLayers(e model.Encoder) {
 			turns[a] = m.turn(a)
 		}
 		m.layers = append(m.layers, layer{
-			qkv: m.dense(model.Identity, m.padRows(l.Query), m.padRows(l.Key), m.padRows(l.Value)), out: m.dense(model.Identity, m.padColumns(l.AttentionOut)),
-			up: m.dense(m.upActivation(), l.Up), gate: m.dense(m.config.Activation, l.Gate), down: m.dense(model.Identity, l.Down),
+			qkv: m.dense(model.Identity, false, m.padRows(l.Query), m.padRows(l.Key), m.padRows(l.Value)), out: m.dense(model.Identity, true, m.padColumns(l.AttentionOut)),
+			up: m.dense(upActivation(m.config), false, l.Up), gate: m.dense(m.config.Activation, true, l.Gate), down: m.dense(model.Identity, true, l.Down),
 			attentionNorm: m.norm(l.AttentionNorm), outputNorm: m.norm(l.OutputNorm), turn: turns[a],
 			heads: kernel.Heads{Count: m.config.Heads, Size: m.headSize, Used: m.config.HeadSize(), Window: window, Relative: relative, Zero: zero},
 		})
@@ -107,11 +136,11 @@ func (m *Model) loadLayers(e model.Encoder) {
 }
 
 // upActivation stands after Up where there is no Gate.
-func (m *Model) upActivation() model.Activation {
-	if m.config.Gated {
+func upActivation(c model.Config) model.Activation {
+	if c.Gated {
 		return model.Identity
 	}
-	return m.config.Activation
+	return c.Activation
 }
 
 // padRows sets a map's heads headSize apart; rows between them are zero.
@@ -198,7 +227,8 @@ func (m *Model) labels() int {
 }
 
 // dense puts maps of one input side by side; it is empty where there is none.
-func (m *Model) dense(a model.Activation, parts ...model.Dense) kernel.Dense {
+// adds is as of wire.Product.
+func (m *Model) dense(a model.Activation, adds bool, parts ...model.Dense) kernel.Dense {
 	if parts[0].Out == 0 {
 		return kernel.Dense{}
 	}
@@ -209,6 +239,7 @@ func (m *Model) dense(a model.Activation, parts ...model.Dense) kernel.Dense {
 		weight, bias = append(weight, p.Weight...), append(bias, p.Bias...)
 	}
 	d.Weight, d.Bias = m.halves(weight), m.floats(bias)
+	d.Kernels = m.kernels[wire.Product{In: d.In, Out: d.Out, Activation: a, Adds: adds}]
 	return d
 }
 

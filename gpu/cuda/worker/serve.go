@@ -183,7 +183,7 @@ func (s *server) loadModel(l wire.Load) (*Model, error) {
 	if m.Digest != l.Digest {
 		return nil, fmt.Errorf("%s has changed since the daemon read it: restart the daemon", filepath.Base(l.Directory))
 	}
-	return s.device.Load(m)
+	return s.device.Load(m, l.Kernels...)
 }
 
 func (s *server) hold(f wire.Frame) error {

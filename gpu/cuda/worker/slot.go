@@ -88,6 +88,34 @@ func halves(from, to int, try func(from, to int) error) error {
 }
 
 func (s *Slot) try(m *Model, r *wire.Run, from, to int) error {
+	f, err := s.prepare(m, r, from, to)
+	if err != nil {
+		return err
+	}
+	if err := f.run(); err != nil {
+		return err
+	}
+	s.collect(m, f.plan)
+	return nil
+}
+
+// Seconds is how long a request keeps the device, from its first copy to its
+// last, behind what before queues in the stream (nil: nothing).
+func (s *Slot) Seconds(m *Model, r *wire.Run, before func(in cu.Stream) error) (float64, error) {
+	f, err := s.prepare(m, r, 0, r.Batch.Len())
+	if err != nil {
+		return 0, err
+	}
+	if before != nil {
+		if err := before(s.stream); err != nil {
+			return 0, err
+		}
+	}
+	return kernel.Seconds(s.stream, f.queue)
+}
+
+// prepare makes room for items from to to, and fills it.
+func (s *Slot) prepare(m *Model, r *wire.Run, from, to int) (forward, error) {
 	first, tiles := r.Batch.Offsets[from], 0
 	s.offsets = s.offsets[:0]
 	for i := from; i <= to; i++ {
@@ -97,15 +125,10 @@ func (s *Slot) try(m *Model, r *wire.Run, from, to int) error {
 	}
 	p := m.plan(r.Want, to-from, s.offsets[to-from], tiles)
 	if err := s.reserve(p.device, p.host); err != nil {
-		return fmt.Errorf("%w: a batch of %d tokens", err, p.tokens)
+		return forward{}, fmt.Errorf("%w: a batch of %d tokens", err, p.tokens)
 	}
 	s.fill(m, p, r.Batch.IDs[first:first+p.tokens], r.Batch.Types[first:first+p.tokens])
-	f := forward{s, m, p}
-	if err := f.run(); err != nil {
-		return err
-	}
-	s.collect(m, p)
-	return nil
+	return forward{s, m, p}, nil
 }
 
 // reserve makes room of so many bytes on the device and the host. What the

@@ -57,7 +57,25 @@ func (u *uploads) halves(x []float32) cu.DevicePtr {
 	return u.upload(unsafe.Pointer(&bits[0]), 2*len(bits))
 }
 
+// repeated uploads n numbers of bfloat16, those of bits again and again.
+func (u *uploads) repeated(bits []uint16, n int) cu.DevicePtr {
+	p := u.allocate(2 * n)
+	for at := 0; at < n && u.err == nil; at += len(bits) {
+		u.fail(cu.MemcpyHtoD(p+cu.DevicePtr(2*at), unsafe.Pointer(&bits[0]), int64(2*min(len(bits), n-at))))
+	}
+	return p
+}
+
 func (u *uploads) upload(from unsafe.Pointer, bytes int) cu.DevicePtr {
+	p := u.allocate(bytes)
+	if p != 0 {
+		u.fail(cu.MemcpyHtoD(p, from, int64(bytes)))
+	}
+	return p
+}
+
+// allocate is 0 after an error.
+func (u *uploads) allocate(bytes int) cu.DevicePtr {
 	if u.err != nil {
 		return 0
 	}
@@ -67,7 +85,6 @@ func (u *uploads) upload(from unsafe.Pointer, bytes int) cu.DevicePtr {
 		return 0
 	}
 	u.all, u.bytes = append(u.all, p), u.bytes+int64(bytes)
-	u.fail(cu.MemcpyHtoD(p, from, int64(bytes)))
 	return p
 }
 
