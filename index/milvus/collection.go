@@ -100,19 +100,6 @@ func (c *collection) scalarIndex() entity.Index {
 	return entity.NewScalarIndexWithType(entity.Inverted)
 }
 
-func (c *collection) drop(ctx context.Context) error {
-	return c.call(ctx, func(ctx context.Context) error {
-		exists, err := c.searching.HasCollection(ctx, c.name)
-		if err != nil || !exists {
-			return err
-		}
-		if err = c.searching.DropCollection(ctx, c.name); err != nil && c.gone(ctx, c.name) {
-			return nil
-		}
-		return err
-	})
-}
-
 // found is one hit of the server.
 type found struct {
 	row   uint32

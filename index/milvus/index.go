@@ -162,7 +162,7 @@ func Forget(options Options) error {
 func Remove(ctx context.Context, clusters []*Cluster, options Options) error {
 	// The directory goes last: it tells that there may be collections.
 	for _, c := range collections(clusters, options) {
-		if err := c.drop(ctx); err != nil {
+		if err := c.Drop(ctx, c.name); err != nil {
 			return fmt.Errorf("removing index %s: %w", options.Name, err)
 		}
 	}

@@ -25,7 +25,7 @@ func (c *Cluster) check(ctx context.Context) (err error) {
 		return fmt.Errorf("checking it: %w", err)
 	}
 	defer func() {
-		err = errors.Join(err, scratch.drop(context.WithoutCancel(ctx)))
+		err = errors.Join(err, scratch.Drop(context.WithoutCancel(ctx), scratch.name))
 	}()
 	for _, step := range []struct {
 		what string
