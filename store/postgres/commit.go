@@ -1,7 +1,6 @@
 package postgres
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"math"
@@ -266,12 +265,11 @@ const putAccess = `update documents set access = $5, epoch = next.epoch, updated
 // replaceAccess writes a normal access row into every generation, unless it is
 // the present one of r, the serving one's record.
 func (t *txn) replaceAccess(collection uint32, live []store.Generation, r store.Record, access filter.Access) (store.Receipt, error) {
-	row := encode.AppendAccess(nil, access)
-	if bytes.Equal(encode.AppendAccess(nil, r.Access), row) {
+	if encode.SameAccess(r.Access, access) {
 		return store.Receipt{Record: r, Unchanged: true}, nil
 	}
 	r.Access, r.Updated = access, now()
-	err := t.row(nextEpoch+putAccess, uint8(store.DocumentChanged), collection, r.Ordinal, t.author, row, r.Updated.UnixMicro(), numbersOf(live)).Scan(&r.Epoch, nil)
+	err := t.row(nextEpoch+putAccess, uint8(store.DocumentChanged), collection, r.Ordinal, t.author, encode.AppendAccess(nil, access), r.Updated.UnixMicro(), numbersOf(live)).Scan(&r.Epoch, nil)
 	return store.Receipt{Record: r, AccessOnly: true}, err
 }
 
@@ -332,8 +330,7 @@ const putAccessOf = takeEpoch + `where exists (select from documents d join coll
 // setAccess makes the change in one turn with the database: what a pipeline brings
 // is one transaction. That is what revocations wait for.
 func (s *Store) setAccess(ctx context.Context, c store.Collection, r store.Record, access filter.Access) (store.Receipt, error) {
-	row := encode.AppendAccess(nil, access)
-	if bytes.Equal(encode.AppendAccess(nil, r.Access), row) {
+	if encode.SameAccess(r.Access, access) {
 		return store.Receipt{Record: r, Unchanged: true}, nil
 	}
 	before := r.Epoch
@@ -345,7 +342,7 @@ func (s *Store) setAccess(ctx context.Context, c store.Collection, r store.Recor
 	err := s.again(ctx, func(ctx context.Context) error {
 		batch := &pgx.Batch{}
 		batch.Queue("select from collections where id = $1 for no key update", c.ID)
-		batch.Queue(putAccessOf, uint8(store.DocumentChanged), c.ID, r.Ordinal, s.author, row, r.Updated.UnixMicro(), numbersOf(c.Live()),
+		batch.Queue(putAccessOf, uint8(store.DocumentChanged), c.ID, r.Ordinal, s.author, encode.AppendAccess(nil, access), r.Updated.UnixMicro(), numbersOf(c.Live()),
 			r.Collection, bigint(before), generations).QueryRow(func(row pgx.Row) error {
 			err := row.Scan(&r.Epoch, nil)
 			if errors.Is(err, pgx.ErrNoRows) {
