@@ -22,7 +22,7 @@ func TestAnswers(t *testing.T) {
 	require.Equal(t, [][]found{nil, nil}, hits)
 
 	failed := errors.New("injected")
-	_, err = hitsOf([]client.SearchResult{whole, {Err: failed}}, 2)
+	_, err = hitsOf([]client.SearchResult{whole, {Err: failed, ResultCount: 1}}, 2)
 	require.ErrorIs(t, err, failed)
 	for name, results := range map[string][]client.SearchResult{
 		"one of two":    {whole},
