@@ -238,7 +238,7 @@ func (d *daemon) openIndex(c store.Collection, fresh bool) (index.Index, error) 
 	info := d.embedder.Info()
 	options := local.Options{
 		Dimensions: c.Settings.Dimensions(info.Dimensions), Model: c.Settings.Model(info.Digest), Analyzer: analyzer,
-		MergeLimit: d.merges, Log: d.log, Hold: d.hold(),
+		Recall: d.config.DenseRecall, MergeLimit: d.merges, Log: d.log, Hold: d.hold(),
 	}
 	if !fresh {
 		ix, err := local.Open(dir, options)
