@@ -1,6 +1,7 @@
 package bench
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -48,7 +49,9 @@ func (b *hybridBench) ingest(ctx context.Context) error {
 	counts := make([]ingested, ingestStreams)
 	group, writing := errgroup.WithContext(ctx)
 	for i := range counts {
-		group.Go(func() error { return counts[i].write(writing, b.writer, b.share(i)) })
+		group.Go(func() error {
+			return fill(writing, b.share(i), func(numbers []int) ([]int, error) { return b.write(writing, numbers, &counts[i]) })
+		})
 	}
 	if err := group.Wait(); err != nil {
 		return err
@@ -75,10 +78,34 @@ func (b *hybridBench) removeLeftovers(ctx context.Context) error {
 	return b.remove(ctx, keys)
 }
 
-// share is every eighth passage.
-func (b *hybridBench) share(first int) iter.Seq2[client.Document, error] {
+// share are the numbers of every eighth passage.
+func (b *hybridBench) share(first int) (numbers []int) {
+	for i := first; i < len(b.passages); i += ingestStreams {
+		numbers = append(numbers, i)
+	}
+	return numbers
+}
+
+// write sends passages in one request. Left are those that the daemon has no room
+// for yet, or has not answered; err says why.
+func (b *hybridBench) write(ctx context.Context, numbers []int, n *ingested) (left []int, err error) {
+	answered := 0
+	var refusal error
+	err = b.writer.Ingest(ctx, hybridCollection, b.documents(numbers), func(r client.WriteResult) error {
+		number := numbers[answered]
+		answered++
+		if r.Error != nil && passing(r.Error) {
+			left, refusal = append(left, number), r.Error
+			return nil
+		}
+		return n.add(r)
+	})
+	return append(left, numbers[answered:]...), cmp.Or(err, refusal)
+}
+
+func (b *hybridBench) documents(numbers []int) iter.Seq2[client.Document, error] {
 	return func(yield func(client.Document, error) bool) {
-		for i := first; i < len(b.passages); i += ingestStreams {
+		for _, i := range numbers {
 			if p := b.passages[i]; !yield(p.document(strconv.Itoa(i), p.Text), nil) {
 				return
 			}
@@ -90,10 +117,6 @@ func (b *hybridBench) share(first int) iter.Seq2[client.Document, error] {
 type ingested struct {
 	created int
 	keys    []string
-}
-
-func (n *ingested) write(ctx context.Context, api *client.Client, documents iter.Seq2[client.Document, error]) error {
-	return api.Ingest(ctx, hybridCollection, documents, n.add)
 }
 
 func (n *ingested) add(r client.WriteResult) error {

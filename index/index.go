@@ -15,7 +15,7 @@ var (
 	ErrInvalid     = errors.New("invalid")
 	ErrClosed      = errors.New("the index is closed")
 	ErrRebuild     = errors.New("the index must be rebuilt from the store")
-	ErrNewerFormat = errors.New("the index was written by a newer version")
+	ErrNewerFormat = errors.New("the index was written by a newer version of Sluice; start that version, or a newer one")
 	ErrUnavailable = errors.New("a server that holds vectors cannot be used")
 	ErrPartial     = errors.New("not all servers that hold vectors have answered")
 )

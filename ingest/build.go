@@ -9,6 +9,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"sluice/gpu"
+	"sluice/index"
 	"sluice/store"
 )
 
@@ -31,9 +32,7 @@ func (r *Reindexer) pass(ctx context.Context, c store.Collection, g store.Genera
 	group.SetLimit(buildsAtOnce)
 	err = r.pairs(ctx, c.Serving().ID, g.ID, func(serving store.Record, its *store.Record) error {
 		if lacks(serving, its) {
-			group.Go(func() error {
-				return r.guarded(func() error { return r.build(ctx, c, serving, g, n) })
-			})
+			group.Go(index.Guarded(func() error { return r.build(ctx, c, serving, g, n) }))
 		}
 		return ctx.Err()
 	})

@@ -6,11 +6,11 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"runtime/debug"
 	"sync"
 	"time"
 
 	"sluice/chunk"
+	"sluice/index"
 	"sluice/store"
 )
 
@@ -244,7 +244,7 @@ func (r *Reindexer) start(c store.Collection, by claim, bound float64) {
 	r.group.Go(func() {
 		defer close(n.done)
 		defer cancel()
-		err := r.guarded(func() error { return r.run(ctx, c, bound, n) })
+		err := index.Guarded(func() error { return r.run(ctx, c, bound, n) })()
 		r.mu.Lock()
 		delete(r.runs, c.ID)
 		r.mu.Unlock()
@@ -254,23 +254,15 @@ func (r *Reindexer) start(c store.Collection, by claim, bound float64) {
 	})
 }
 
-// guarded makes an error of a panic: the job fails, and not the daemon, now and
-// after every restart.
-func (r *Reindexer) guarded(do func() error) (err error) {
-	defer func() {
-		if reason := recover(); reason != nil {
-			r.log.Error("panic", "reason", fmt.Sprint(reason), "stack", string(debug.Stack()))
-			err = errors.New("this is the daemon's fault; its log has more")
-		}
-	}()
-	return do()
-}
-
-// failed keeps why a job ended. One that somebody else changed meanwhile has not
-// failed: its generation may be gone.
+// failed keeps why a job ended; of a panic that is for the log alone. One that
+// somebody else changed meanwhile has not failed: its generation may be gone.
 func (r *Reindexer) failed(ctx context.Context, c store.Collection, by claim, reason error) {
+	kept := reason
+	if errors.Is(reason, index.ErrPanicked) {
+		kept = errors.New("this is the daemon's fault; its log has more")
+	}
 	_, err := r.writer.store.SetGenerations(ctx, c.ID, by.change(func(j *Job) error {
-		j.State, j.Reason = Failed, reason.Error()
+		j.State, j.Reason = Failed, kept.Error()
 		return nil
 	}))
 	if errors.Is(err, errSuperseded) {

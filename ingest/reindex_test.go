@@ -1,6 +1,7 @@
 package ingest
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"iter"
@@ -226,16 +227,21 @@ func TestWritesDuringAReindex(t *testing.T) {
 	}
 }
 
-// A panic fails the job that it is in, and nothing else.
+// A panic fails the job that it is in, and nothing else. Where it was is in the log.
 func TestReindexPanics(t *testing.T) {
 	f := newReindexFixture(t, 60)
+	var log bytes.Buffer
+	f.log = slog.New(slog.NewTextHandler(&log, nil))
 	f.embedder.mu.Lock()
 	f.embedder.failAfter, f.embedder.panics = len(f.embedder.texts)+40, true
 	f.embedder.mu.Unlock()
 	f.begin("fixed/1")
 	job, _ := f.job()
 	require.Equal(t, Failed, job.State)
-	require.Contains(t, job.Reason, "the daemon's fault")
+	require.Equal(t, "this is the daemon's fault; its log has more", job.Reason)
+	f.Reindexer.Close()
+	require.Contains(t, log.String(), errInjected.Error())
+	require.Contains(t, log.String(), "goroutine ")
 }
 
 // A job stops where the device fails, and goes on without paying again.

@@ -19,6 +19,8 @@ import (
 type Serving interface {
 	// Await blocks until searches see everything up to the epoch.
 	Await(ctx context.Context, epoch uint64) error
+	// CollectionID is the number of a collection, where searches know it already.
+	CollectionID(tenant, collection string) (id uint32, known bool)
 	// CheckDocument says why the policies in force could never permit a document
 	// with these attributes, or nil.
 	CheckDocument(filter.Attributes) error
@@ -286,11 +288,11 @@ func titled(title string, chunks []chunk.Chunk) []chunk.Chunk {
 // SetAccess changes who may read a document. When it returns, no search that
 // starts later sees the document for those who lost it.
 func (w *Writer) SetAccess(ctx context.Context, tenant, collection, key string, change func(filter.Access) (filter.Access, error)) (store.Receipt, error) {
-	c, err := w.store.Collection(ctx, tenant, collection)
+	id, err := w.numberOf(ctx, tenant, collection)
 	if err != nil {
 		return store.Receipt{}, err
 	}
-	receipt, err := w.store.SetAccess(ctx, c.ID, key, func(a filter.Access) (filter.Access, error) {
+	receipt, err := w.store.SetAccess(ctx, id, key, func(a filter.Access) (filter.Access, error) {
 		changed, err := change(a)
 		if err != nil {
 			return a, err
@@ -305,13 +307,23 @@ func (w *Writer) SetAccess(ctx context.Context, tenant, collection, key string, 
 
 // Delete removes a document; store.ErrNotFound if there is none.
 func (w *Writer) Delete(ctx context.Context, tenant, collection, key string) (store.Receipt, error) {
-	c, err := w.store.Collection(ctx, tenant, collection)
+	id, err := w.numberOf(ctx, tenant, collection)
 	if err != nil {
 		return store.Receipt{}, err
 	}
-	receipt, err := w.store.Delete(ctx, c.ID, key)
+	receipt, err := w.store.Delete(ctx, id, key)
 	if err != nil {
 		return store.Receipt{}, err
 	}
 	return receipt, w.serving.Await(ctx, receipt.Epoch)
+}
+
+// numberOf is a collection's number. The store, which may be far, is asked for one
+// that searches do not know yet alone: numbers and names stay as they are.
+func (w *Writer) numberOf(ctx context.Context, tenant, collection string) (uint32, error) {
+	if id, known := w.serving.CollectionID(tenant, collection); known {
+		return id, nil
+	}
+	c, err := w.store.Collection(ctx, tenant, collection)
+	return c.ID, err
 }

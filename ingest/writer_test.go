@@ -150,6 +150,11 @@ type awaiter struct {
 	mu     sync.Mutex
 	epochs []uint64
 	err    error
+	known  uint32 // number of the collection library; 0: searches do not know it
+}
+
+func (a *awaiter) CollectionID(of, collection string) (uint32, bool) {
+	return a.known, a.known > 0 && of == tenant && collection == library
 }
 
 func (a *awaiter) CheckDocument(attributes filter.Attributes) error {
@@ -433,6 +438,31 @@ func TestACollectionNamesItsDefaultAnalyzer(t *testing.T) {
 }
 
 func same(a filter.Access) (filter.Access, error) { return a, nil }
+
+// nameless is a store that cannot read collections by name.
+type nameless struct{ store.Store }
+
+func (nameless) Collection(context.Context, string, string) (store.Collection, error) {
+	return store.Collection{}, errInjected
+}
+
+// What takes a document or its readers away costs the store no look-up of a
+// collection that searches know.
+func TestKnownCollectionsAreNotRead(t *testing.T) {
+	f := newFixture(t)
+	f.write(markdown("k", "one"))
+	f.Writer.store = nameless{f.store}
+	revoked := func(filter.Access) (filter.Access, error) { return readableBy("user:b"), nil }
+	_, err := f.SetAccess(t.Context(), tenant, library, "k", revoked)
+	require.ErrorIs(t, err, errInjected)
+	f.awaiter.known = f.id
+	_, err = f.SetAccess(t.Context(), tenant, library, "k", revoked)
+	require.NoError(t, err)
+	_, err = f.Delete(t.Context(), tenant, library, "k")
+	require.NoError(t, err)
+	_, err = f.Delete(t.Context(), "globex", library, "k")
+	require.ErrorIs(t, err, errInjected, "that of another tenant")
+}
 
 func TestSetAccess(t *testing.T) {
 	f := newFixture(t)

@@ -242,6 +242,12 @@ func TestCollectionsAppear(t *testing.T) {
 		response, err := h.engine.Search(t.Context(), q)
 		require.NoError(t, err)
 		require.Len(t, response.Results, 1)
+
+		id, known := h.serving.CollectionID(tenant, name)
+		require.True(t, known)
+		require.Equal(t, c.ID, id)
+		_, known = h.serving.CollectionID("another", name)
+		require.False(t, known)
 	}
 }
 

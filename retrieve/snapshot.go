@@ -103,6 +103,17 @@ func (s *Serving) policiesInForce() *filter.Policies {
 // error, and the last such error.
 func (s *Serving) PolicyFaults() (count uint64, last error) { return s.policiesInForce().Faults() }
 
+// CollectionID is the number of a collection, if it is served already.
+func (s *Serving) CollectionID(tenant, collection string) (id uint32, known bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	c, known := s.names[name{tenant, collection}]
+	if !known {
+		return 0, false
+	}
+	return c.ID, true
+}
+
 // CheckDocument says why the policies in force could never permit a document
 // with these attributes, or nil.
 func (s *Serving) CheckDocument(a filter.Attributes) error {

@@ -17,7 +17,7 @@ import (
 var (
 	ErrNotFound       = errors.New("not found")
 	ErrLocked         = errors.New("the data directory is in use by another process")
-	ErrNewerFormat    = errors.New("the data directory was written by a newer version")
+	ErrNewerFormat    = errors.New("the store was written by a newer version of Sluice; start that version, or a newer one")
 	ErrFeedTrimmed    = errors.New("the change feed no longer reaches back that far; rebuild from the documents")
 	ErrVectorsNeeded  = errors.New("the content is new; its vectors are needed")
 	ErrTooManyRows    = errors.New("the collection has used all of its row numbers; reindex it")

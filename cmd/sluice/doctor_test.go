@@ -81,7 +81,7 @@ func TestDoctorOfBrokenSettings(t *testing.T) {
 		what   string
 	}{
 		"key":         {settings{"limitz": 1}, 1, "configuration", fault, "there is no key limitz; the file has "},
-		"value":       {settings{"precision": "f64"}, 1, "configuration", fault, `precision: "f64"`},
+		"value":       {settings{"precision": "f64"}, 1, "configuration", fault, "precision: must be one of auto, f32"},
 		"port":        {settings{"listen": busy.Addr().String()}, 1, "listen", fault, "taken by another program"},
 		"address":     {settings{"listen": "192.0.2.1:80"}, 1, "listen", fault, "192.0.2.1"},
 		"plain":       {settings{"listen": "0.0.0.0:0"}, 0, "listen", warning, "plain HTTP"},

@@ -210,11 +210,3 @@ func (o *outcome) total() (all int) {
 	}
 	return all
 }
-
-// counted is a number of things: "1 fault", "2 faults".
-func counted(n int, thing string) string {
-	if n == 1 {
-		return "1 " + thing
-	}
-	return fmt.Sprintf("%d %ss", n, thing)
-}

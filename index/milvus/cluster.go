@@ -118,11 +118,7 @@ func (c *Cluster) read(ctx context.Context, call func(context.Context) error) er
 	if status.Code(err) != codes.Unavailable {
 		return err
 	}
-	select {
-	case <-time.After(retryAfter):
-	case <-ctx.Done():
-		return ctx.Err()
-	}
+	wait(ctx, retryAfter)
 	return c.call(ctx, call)
 }
 

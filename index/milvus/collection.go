@@ -100,19 +100,6 @@ func (c *collection) scalarIndex() entity.Index {
 	return entity.NewScalarIndexWithType(entity.Inverted)
 }
 
-func (c *collection) drop(ctx context.Context) error {
-	return c.call(ctx, func(ctx context.Context) error {
-		exists, err := c.searching.HasCollection(ctx, c.name)
-		if err != nil || !exists {
-			return err
-		}
-		if err = c.searching.DropCollection(ctx, c.name); err != nil && c.gone(ctx, c.name) {
-			return nil
-		}
-		return err
-	})
-}
-
 // found is one hit of the server.
 type found struct {
 	row   uint32
@@ -158,23 +145,28 @@ func hitsOf(results []client.SearchResult, n int) ([][]found, error) {
 		return hits, nil // of an empty collection
 	}
 	if len(results) != n {
-		return nil, fmt.Errorf("%d answers to %d queries", len(results), n)
+		return nil, fmt.Errorf("%w: %d results of %d queries", errWrong, len(results), n)
 	}
 	for i, r := range results {
-		if r.Err != nil {
-			return nil, r.Err
+		var err error
+		if hits[i], err = foundOf(r); err != nil {
+			return nil, err
 		}
-		if r.ResultCount == 0 {
-			continue
-		}
-		ids, ok := r.IDs.(*entity.ColumnInt64)
-		if !ok || ids.Len() != len(r.Scores) {
-			return nil, fmt.Errorf("an answer of %d scores with %T", len(r.Scores), r.IDs)
-		}
-		hits[i] = make([]found, len(r.Scores))
-		for j, id := range ids.Data() {
-			hits[i][j] = found{uint32(id), r.Scores[j]}
-		}
+	}
+	return hits, nil
+}
+
+func foundOf(r client.SearchResult) ([]found, error) {
+	if r.Err != nil || r.ResultCount == 0 {
+		return nil, r.Err
+	}
+	ids, ok := r.IDs.(*entity.ColumnInt64)
+	if !ok || ids.Len() != len(r.Scores) {
+		return nil, fmt.Errorf("%w: %d scores without as many row numbers", errWrong, len(r.Scores))
+	}
+	hits := make([]found, len(r.Scores))
+	for i, id := range ids.Data() {
+		hits[i] = found{uint32(id), r.Scores[i]}
 	}
 	return hits, nil
 }
@@ -201,7 +193,7 @@ func storedOf(result client.ResultSet) ([]stored, error) {
 	for i, f := range []field{rowField, documentField, classField, epochField} {
 		column, ok := result.GetColumn(string(f)).(*entity.ColumnInt64)
 		if !ok {
-			return nil, fmt.Errorf("an answer without %s", f)
+			return nil, fmt.Errorf("%w: there is no %s", errWrong, f)
 		}
 		columns[i] = column.Data()
 	}
@@ -252,7 +244,7 @@ func (c *collection) addVectors(ctx context.Context, rows []uint32, vectors map[
 		ids, ok := result.GetColumn(string(rowField)).(*entity.ColumnInt64)
 		data, vectorsToo := result.GetColumn(string(vectorField)).(*entity.ColumnFloatVector)
 		if !ok || !vectorsToo || ids.Len() != data.Len() {
-			return fmt.Errorf("an answer without rows and vectors")
+			return fmt.Errorf("%w: there are not as many vectors as rows", errWrong)
 		}
 		for i, id := range ids.Data() {
 			vectors[uint32(id)] = data.Data()[i]
@@ -274,7 +266,7 @@ func (c *collection) count(ctx context.Context, e expression) (n int64, err erro
 		}
 		column, ok := result.GetColumn(counted).(*entity.ColumnInt64)
 		if !ok || column.Len() != 1 {
-			return fmt.Errorf("an answer without %s", counted)
+			return fmt.Errorf("%w: there is no %s", errWrong, counted)
 		}
 		n = column.Data()[0]
 		return nil

@@ -25,23 +25,10 @@ func Compare(ctx context.Context, clusters []*Cluster, o Options, documents iter
 		}
 		c.shards = append(c.shards, &shard{collection: part})
 	}
-	parts := make([][]index.Document, len(c.shards))
-	for d, err := range documents {
-		if err != nil {
-			return err
-		}
-		i := c.shardOf(d.Ordinal)
-		if parts[i] = append(parts[i], d); len(parts[i]) == comparedDocuments {
-			if err := c.documents(ctx, c.shards[i].collection, parts[i]); err != nil {
-				return err
-			}
-			parts[i] = nil
-		}
+	if err := c.all(ctx, documents); err != nil {
+		return err
 	}
-	for i, s := range c.shards {
-		if err := c.documents(ctx, s.collection, parts[i]); err != nil {
-			return err
-		}
+	for _, s := range c.shards {
 		if err := c.others(ctx, s.collection); err != nil {
 			return err
 		}
@@ -56,36 +43,62 @@ type comparison struct {
 	report func(string)
 }
 
+// all compares every document with its cluster, some at a time.
+func (c *comparison) all(ctx context.Context, documents iter.Seq2[index.Document, error]) error {
+	parts := make([][]index.Document, len(c.shards))
+	for d, err := range documents {
+		if err != nil {
+			return err
+		}
+		i := c.shardOf(d.Ordinal)
+		if parts[i] = append(parts[i], d); len(parts[i]) == comparedDocuments {
+			if err := c.documents(ctx, c.shards[i].collection, parts[i]); err != nil {
+				return err
+			}
+			parts[i] = nil
+		}
+	}
+	for i, part := range parts {
+		if err := c.documents(ctx, c.shards[i].collection, part); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // documents compares the rows of documents.
 func (c *comparison) documents(ctx context.Context, on *collection, documents []index.Document) error {
 	var wrong columns
 	for _, d := range documents {
-		if len(d.Rows) == 0 {
-			continue
-		}
-		rows := rowNumbers(d)
-		c.rows.AddMany(rows)
-		vectors, err := on.vectors(ctx, rows)
-		if err != nil {
+		if err := c.document(ctx, on, d, &wrong); err != nil {
 			return err
 		}
-		held, err := on.held(ctx, rows)
-		if err != nil {
-			return err
-		}
-		for _, r := range d.Rows {
-			fault := faultOf(r, d.Ordinal, held, vectors)
-			if fault == "" {
-				continue
-			}
+	}
+	if !c.repair {
+		return nil
+	}
+	return on.insert(ctx, &wrong, true)
+}
+
+// document adds the rows of a document that are missing or other to wrong.
+func (c *comparison) document(ctx context.Context, on *collection, d index.Document, wrong *columns) error {
+	rows := rowNumbers(d)
+	c.rows.AddMany(rows)
+	vectors, err := on.vectors(ctx, rows)
+	if err != nil {
+		return err
+	}
+	held, err := on.held(ctx, rows)
+	if err != nil {
+		return err
+	}
+	for _, r := range d.Rows {
+		if fault := faultOf(r, d.Ordinal, held, vectors); fault != "" {
 			c.report(fmt.Sprintf("%s: document %d: row %d %s", on.name, d.Ordinal, r.Row, fault))
 			wrong.add(r, d.Ordinal, int64(d.Class), 0)
 		}
 	}
-	if !c.repair || len(wrong.rows) == 0 {
-		return nil
-	}
-	return on.insert(ctx, &wrong, true)
+	return nil
 }
 
 func faultOf(r index.Row, ordinal uint32, held map[uint32]stored, vectors map[uint32][]float32) string {

@@ -126,3 +126,14 @@ func TestEditsOfClassesLeaveTheOthers(t *testing.T) {
 	require.NotContains(t, third.members, int64(8))
 	require.Equal(t, []uint32{2, 3}, third.all.ToArray())
 }
+
+// A shard that is opened knows its documents' classes; one of rows under several is
+// only known to be there.
+func TestClassify(t *testing.T) {
+	s := &shard{classes: noClasses(), classOf: map[uint32]int64{1: 5, 2: 5, 3: 7, 4: 7}}
+	s.classify(map[uint32]bool{2: false, 3: true})
+	require.Equal(t, []uint32{1, 2, 3, 4}, s.classes.all.ToArray())
+	require.Equal(t, []uint32{1, 2}, s.classes.members[5].ToArray())
+	require.Equal(t, []uint32{4}, s.classes.members[7].ToArray())
+	require.Equal(t, map[uint32]int64{1: 5, 2: 5, 4: 7}, s.classOf)
+}

@@ -162,7 +162,7 @@ func Forget(options Options) error {
 func Remove(ctx context.Context, clusters []*Cluster, options Options) error {
 	// The directory goes last: it tells that there may be collections.
 	for _, c := range collections(clusters, options) {
-		if err := c.drop(ctx); err != nil {
+		if err := c.Drop(ctx, c.name); err != nil {
 			return fmt.Errorf("removing index %s: %w", options.Name, err)
 		}
 	}
@@ -248,14 +248,14 @@ func (ix *Index) loadShard(ctx context.Context, i int, s *shard, live *local.Rea
 	if err := s.open(ctx); err != nil {
 		return err
 	}
-	edit, mixed := s.classes.edit(), map[uint32]bool{}
+	mixed := map[uint32]bool{} // documents of rows under several classes
 	var dead []uint32
 	err := s.scan(ctx, 0, 1<<32, func(r stored) {
 		owner, known := ix.owners.of(r.row)
-		class, put := s.classOf[r.ordinal]
 		switch {
 		case known && owner == r.ordinal && ix.shardOf(r.ordinal) == i && live.Holds(index.Hit{Row: r.row, Ordinal: r.ordinal}):
 			missing.Remove(r.row)
+			class, put := s.classOf[r.ordinal]
 			mixed[r.ordinal] = mixed[r.ordinal] || put && class != r.class
 			s.classOf[r.ordinal] = r.class
 		case ix.options.Shared == 0 && r.epoch > 0 && uint64(r.epoch) <= ix.epoch:
@@ -264,6 +264,14 @@ func (ix *Index) loadShard(ctx context.Context, i int, s *shard, live *local.Rea
 			s.unclaimed[r.row] = r
 		}
 	})
+	s.classify(mixed)
+	ix.discard(garbage{shard: i, rows: dead})
+	return err
+}
+
+// classify makes the classes of what classOf says, without the mixed.
+func (s *shard) classify(mixed map[uint32]bool) {
+	edit := s.classes.edit()
 	for ordinal, class := range s.classOf {
 		if edit.all.Add(ordinal); mixed[ordinal] {
 			delete(s.classOf, ordinal)
@@ -272,8 +280,6 @@ func (ix *Index) loadShard(ctx context.Context, i int, s *shard, live *local.Rea
 		}
 	}
 	s.classes = edit.classes
-	ix.discard(garbage{shard: i, rows: dead})
-	return err
 }
 
 // lock waits for its turn to change the index.

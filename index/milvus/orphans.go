@@ -3,7 +3,6 @@ package milvus
 import (
 	"context"
 	"fmt"
-	"slices"
 	"strings"
 )
 
@@ -43,55 +42,4 @@ func DropOrphans(ctx context.Context, clusters []*Cluster, prefix, database stri
 		}
 	}
 	return dropped, nil
-}
-
-// Collections returns the collections of a cluster whose names begin so.
-func (c *Cluster) Collections(ctx context.Context, prefix string) (names []string, err error) {
-	err = c.read(ctx, func(ctx context.Context) error {
-		all, err := c.searching.ListCollections(ctx)
-		names = nil
-		for _, collection := range all {
-			if strings.HasPrefix(collection.Name, prefix) {
-				names = append(names, collection.Name)
-			}
-		}
-		return err
-	})
-	slices.Sort(names)
-	return names, err
-}
-
-// owners are what the collections whose names begin so say that they are of.
-func (c *Cluster) owners(ctx context.Context, prefix string) (map[string]string, error) {
-	names, err := c.Collections(ctx, prefix)
-	if err != nil {
-		return nil, err
-	}
-	found := map[string]string{}
-	for _, name := range names {
-		err := c.read(ctx, func(ctx context.Context) error {
-			described, err := c.searching.DescribeCollection(ctx, name)
-			if err == nil {
-				found[name] = described.Schema.Description
-			} else if c.gone(ctx, name) {
-				err = nil
-			}
-			return err
-		})
-		if err != nil {
-			return nil, err
-		}
-	}
-	return found, nil
-}
-
-// gone reports that there is no collection of that name: another daemon was first.
-func (c *Cluster) gone(ctx context.Context, name string) bool {
-	there, err := c.searching.HasCollection(ctx, name)
-	return err == nil && !there
-}
-
-// Drop removes a collection of that name, if there is one.
-func (c *Cluster) Drop(ctx context.Context, name string) error {
-	return (&collection{Cluster: c, name: name}).drop(ctx)
 }

@@ -14,7 +14,7 @@ import (
 const scratchPrefix = "sluice_check_"
 
 // errWrong: the server speaks the protocol and answers wrongly.
-var errWrong = errors.New("it does not answer as Milvus does, and is not used")
+var errWrong = errors.New("it does not answer as Milvus does; use Milvus 2.3 or newer")
 
 // check inserts, searches with filters, upserts and deletes in a collection
 // made for that, and compares every answer. Some servers that speak the protocol
@@ -25,7 +25,7 @@ func (c *Cluster) check(ctx context.Context) (err error) {
 		return fmt.Errorf("checking it: %w", err)
 	}
 	defer func() {
-		err = errors.Join(err, scratch.drop(context.WithoutCancel(ctx)))
+		err = errors.Join(err, scratch.Drop(context.WithoutCancel(ctx), scratch.name))
 	}()
 	for _, step := range []struct {
 		what string

@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -54,7 +55,7 @@ func TestEnvironmentMakesSenseOfNumbers(t *testing.T) {
 
 	t.Setenv("SLUICE_LIMITS_CONCURRENT_REQUESTS", "many")
 	_, err = Load(write(t, key), nil, false)
-	require.ErrorContains(t, err, `SLUICE_LIMITS_CONCURRENT_REQUESTS: "many" is given, and expected is a whole number, for example 4`)
+	require.ErrorContains(t, err, `SLUICE_LIMITS_CONCURRENT_REQUESTS: a text is given, and expected is a whole number, for example 4`)
 }
 
 func TestErrors(t *testing.T) {
@@ -62,46 +63,58 @@ func TestErrors(t *testing.T) {
 		"unknown key":          {key + "limit: 3\n", "line 9: there is no key limit; the file has listen, admin_listen, "},
 		"unknown nested key":   {key + "limits:\n  body: 3\n", "line 10: there is no key limits.body; limits has body_bytes, total_bytes, "},
 		"unknown key of a key": {strings.Replace(key, "name: bot", "nmae: bot", 1), "line 4: there is no key auth.api_keys[0].nmae; auth.api_keys[0] has name, hash, tenant, "},
-		"size":                 {key + "limits: {body_bytes: 3 apples}\n", `limits.body_bytes: "3 apples" is given, and expected is a size: bytes, or a whole number with KiB, MiB or GiB, for example body_bytes: 16MiB`},
+		"size":                 {key + "limits: {body_bytes: 3 apples}\n", `limits.body_bytes: a text is given, and expected is a size: bytes, or a whole number with KiB, MiB or GiB, for example body_bytes: 16MiB`},
 		"answer":               {key + "answer: {base_url: nowhere, timeout: 30s, relevance: 2}\n", "answer.base_url"},
 		"answer model":         {key + "answer: {base_url: 'http://h/v1'}\n", "answer.model"},
 		"answer timeout":       {key + "answer: {base_url: 'http://h/v1', model: m, timeout: 30s}\n", "answer.timeout: must be less than limits.request_timeout"},
 		"answer relevance":     {key + "answer: {base_url: 'http://h/v1', model: m, relevance: 2}\n", "relevance is a number from 0 to 1"},
 		"answer price":         {key + "answer: {base_url: 'http://h/v1', model: m, prompt_price: -1}\n", "prices are not negative"},
 		"no bound":             {key + "limits: {concurrent_requests: 0}\n", "limits.concurrent_requests: must be greater than zero"},
-		"time":                 {key + "limits: {request_timeout: 5}\n", `line 9: limits.request_timeout: "5" is given, and expected is a time with its unit (ms, s, m, h), for example request_timeout: 30s`},
-		"number":               {key + "limits: {concurrent_requests: many}\n", `"many" is given, and expected is a whole number, for example concurrent_requests: 256`},
-		"switch":               {key + "traces: {trust_parent: maybe}\n", `"maybe" is given, and expected is true or false, for example trust_parent: true`},
+		"time":                 {key + "limits: {request_timeout: 5}\n", `line 9: limits.request_timeout: a number is given, and expected is a time with its unit (ms, s, m, h), for example request_timeout: 30s`},
+		"number":               {key + "limits: {concurrent_requests: many}\n", `line 9: limits.concurrent_requests: a text is given, and expected is a whole number, for example concurrent_requests: 256`},
+		"switch":               {key + "traces: {trust_parent: maybe}\n", `traces.trust_parent: a text is given, and expected is true or false, for example trust_parent: true`},
 		"text":                 {key + "listen: [a]\n", "listen: a list is given, and expected is a text, for example listen: 127.0.0.1:8080"},
-		"keys":                 {key + "limits: 3\n", `limits: "3" is given, and expected is keys of its own: body_bytes, total_bytes`},
-		"list":                 {"auth: {api_keys: bot}\n", `auth.api_keys: "bot" is given, and expected is a list, for example api_keys: […]`},
-		"item":                 {"auth: {api_keys: [bot]}\n", `auth.api_keys[0]: "bot" is given, and expected is keys of its own: name, hash, tenant`},
-		"names":                {key + "limits: {tenants: acme}\n", `limits.tenants: "acme" is given, and expected is names, each with what it stands for, for example tenants: {name: …}`},
-		"of a name":            {key + "limits: {tenants: {acme: {searches_per_second: x}}}\n", `limits.tenants.acme.searches_per_second: "x" is given, and expected is a number, for example searches_per_second: 50`},
-		"of a pointer":         {key + "answer: {relevance: much}\n", `answer.relevance: "much" is given, and expected is a number, for example relevance: 0.5`},
+		"keys":                 {key + "limits: 3\n", `limits: a number is given, and expected is keys of its own: body_bytes, total_bytes`},
+		"list":                 {"auth: {api_keys: bot}\n", `auth.api_keys: a text is given, and expected is a list, for example api_keys: […]`},
+		"item":                 {"auth: {api_keys: [bot]}\n", `auth.api_keys[0]: a text is given, and expected is keys of its own: name, hash, tenant`},
+		"names":                {key + "limits: {tenants: acme}\n", `limits.tenants: a text is given, and expected is names, each with what it stands for, for example tenants: {name: …}`},
+		"of a name":            {key + "limits: {tenants: {acme: {searches_per_second: x}}}\n", `limits.tenants.acme.searches_per_second: a text is given, and expected is a number, for example searches_per_second: 50`},
+		"of a pointer":         {key + "answer: {relevance: much}\n", `answer.relevance: a text is given, and expected is a number, for example relevance: 0.5`},
 		"of an alias":          {key + "log: &a {level: info}\ntls: *a\n", "there is no key tls.level"},
 		"no keys":              {"- a\n", "the file: a list is given, and expected is keys of its own: listen"},
-		"duplicate key":        {key + "data: a\ndata: b\n", "already defined"},
+		"duplicate key":        {key + "data: a\ndata: b\n", "line 10: data is given already on line 9: leave one of the two"},
+		"duplicate of an item": {strings.Replace(key, "      tenant", "      name: b\n      tenant", 1), "line 6: auth.api_keys[0].name is given already on line 4: leave one of the two"},
+		"duplicate attribute":  {key + "demo: {principals: {eve: {attributes: {a: 1, b: {c: 1, c: 2}}}}}\n", "line 9: demo.principals.eve.attributes.b.c is given already on line 9"},
+		"merged":               {key + "log: {<<: {lvl: warn}}\n", "line 9: there is no key log.lvl; log has level, format"},
+		"merged names":         {key + "limits: {tenants: {<<: {acme: 3}}}\n", "limits.tenants.acme: a number is given"},
+		"merged with itself":   {key + "log: &a {<<: *a}\n", "line 9: log.<<: a text is given, and expected is keys that do not hold themselves"},
+		"merged list":          {key + "log: &a [{level: info}]\ntls: {<<: *a}\n", "tls: a list is given"},
+		"merged with nothing":  {key + "log: {<<: ~}\n", "what its anchors and merges (&, *, <<) stand for cannot be read"},
+		"holds itself":         {key + "demo: {principals: {eve: {attributes: {a: &a [*a]}}}}\n", "line 9: demo.principals.eve.attributes.a: a list is given, and expected is a text, true or false"},
+		"no anchor":            {key + "data: a\nmodel: *b\n", "line 10: what begins with * names an anchor (&), and there is none of that name"},
+		"key of keys":          {key + "limits: {[a]: 3}\n", "line 9: there is no key limits.(not shown)"},
+		"name of names":        {key + "limits: {tenants: {[a]: {}}}\n", "line 9: limits.tenants: a list is given, and expected is a name"},
+		"syntax":               {key + "data: [\n", "line 9: did not find expected"},
 		"two documents":        {key + "---\ndata: b\n", "one YAML document"},
 		"address":              {key + "listen: 8080\n", "host:port"},
 		"nobody":               {"data: x\n", "nobody could sign in"},
 		"hash":                 {strings.Replace(key, "sha256:9f", "md5:9f", 1), "auth.api_keys[0].hash"},
 		"short hash":           {strings.Replace(key, "9f86", "", 1), "auth.api_keys[0].hash"},
-		"role":                 {strings.Replace(key, "[read]", "[root]", 1), `"root" is not one of read, write, admin`},
+		"role":                 {strings.Replace(key, "[read]", "[root]", 1), `auth.api_keys[0].roles: must be one of read, write, admin`},
 		"tenant":               {strings.Replace(key, "acme", `""`, 1), "auth.api_keys[0].tenant"},
 		"demo without --demo":  {key + "demo: {principals: {eve: {tenant: t, subject: eve, roles: [read]}}}\n", "start with --demo"},
 		"demo enabled":         {key + "demo: {enabled: true}\n", "there is no key demo.enabled; demo has principals"},
 		"jwt issuer":           {"auth: {jwt: {audience: a, jwks_file: f}}", "auth.jwt.issuer"},
 		"jwt keys":             {"auth: {jwt: {issuer: i, audience: a}}", "one of keys, jwks_file and jwks_url"},
-		"jwt algorithm":        {"auth: {jwt: {issuer: i, audience: a, keys: [{id: k, algorithm: none, file: f}]}}", `"none" is not one of`},
-		"jwks url":             {"auth: {jwt: {issuer: i, audience: a, jwks_url: 'file:///etc/passwd'}}", "not an http(s) URL"},
-		"device":               {key + "device: tpu\n", `device: "tpu" is not one of auto, cpu, cuda, cuda:0,1, gorgonia`},
+		"jwt algorithm":        {"auth: {jwt: {issuer: i, audience: a, keys: [{id: k, algorithm: none, file: f}]}}", `auth.jwt.keys[0].algorithm: must be one of HS256`},
+		"jwks url":             {"auth: {jwt: {issuer: i, audience: a, jwks_url: 'file:///etc/passwd'}}", "auth.jwt.jwks_url: must be a URL that begins with http:// or https://"},
+		"device":               {key + "device: tpu\n", `device: must be one of auto, cpu, cuda, cuda:0,1, gorgonia`},
 		"precision":            {key + "precision: f64\n", "precision"},
-		"device's list":        {key + "device: cuda:0,x\n", `device: "0,x" is no list of devices`},
-		"device without list":  {key + "device: cpu:0\n", `device: "cpu:0" is not one of`},
-		"device's precision":   {key + "device: gorgonia\nprecision: int8\n", `"int8" is not one of auto, f32, with device gorgonia`},
-		"milvus address":       {key + "milvus: [localhost]\n", `milvus[0]: "localhost" is not host:port`},
-		"milvus twice":         {key + "milvus: ['a:1', 'b:1', 'a:1']\n", "milvus[2]: a:1 is named twice"},
+		"device's list":        {key + "device: cuda:0,x\n", `device: must name GPUs by different numbers`},
+		"device without list":  {key + "device: cpu:0\n", `device: must be one of`},
+		"device's precision":   {key + "device: gorgonia\nprecision: int8\n", `precision: must be one of auto, f32, with device gorgonia`},
+		"milvus address":       {key + "milvus: [localhost]\n", `milvus[0]: must be host:port`},
+		"milvus twice":         {key + "milvus: ['a:1', 'b:1', 'a:1']\n", "milvus[2]: is the same as milvus[0]"},
 		"milvus down":          {key + "milvus_down: ignore\n", "milvus_down"},
 		"tenant limits":        {key + "limits: {tenants: {acme: {searches_per_second: .nan}}}\n", "limits.tenants.acme"},
 		"traces":               {key + "traces: {endpoint: 'localhost:4318'}\n", "traces.endpoint"},
@@ -117,13 +130,68 @@ func TestErrors(t *testing.T) {
 	}
 }
 
+const goWords = `unmarshal|!!|config\.|\[\]string|map\[|interface`
+
 // Everything that does not fit is said, and no type of Go's.
 func TestAllThatDoesNotFit(t *testing.T) {
 	_, err := Load(write(t, "listen: [a]\nlimits: {body_bytes: {}, cow: 1}\nauth: {jwt: 3, api_keys: [{roles: read}]}\n"), nil, false)
 	require.Len(t, strings.Split(err.Error(), "\n"), 5)
-	require.NotRegexp(t, `unmarshal|!!|config\.|\[\]string|map\[`, err)
+	require.NotRegexp(t, goWords, err)
 	_, err = Load(write(t, key+"policies: ~\nmilvus:\nlog: {<<: {level: warn}}\n"), nil, false)
 	require.NoError(t, err, "null is the default")
+	_, err = Load(write(t, "demo: {principals: {eve: {tenant: t, subject: eve, roles: [read], attributes: {teams: [a, b], level: 3}}}}\n"), nil, true)
+	require.NoError(t, err, "attributes have their own shapes")
+}
+
+// No error repeats what stands in a wrong place, wherever that is and however it is
+// written: it may be a secret.
+func TestNoValueIsRepeated(t *testing.T) {
+	const secret = "hunter2"
+	written := []string{secret, "[" + secret + "]", "{level: " + secret + "}", "!!float " + secret, "!!binary " + secret, "{a: !!int " + secret + "}", "*" + secret, "{" + secret + "}", "{<<: " + secret + "}", "postgres://u:" + secret + "@h/d"}
+	lines := strings.Split(strings.TrimSpace(withExamples()), "\n")
+	refused := 0
+	for i, line := range lines {
+		before, _, found := strings.Cut(line, ":")
+		if strings.HasPrefix(strings.TrimSpace(line), "#") || !found {
+			continue
+		}
+		for _, value := range written {
+			text := slices.Concat(lines[:i], []string{before + ": " + value}, deeper(lines[i:]))
+			if err := read(strings.Join(text, "\n")); err != nil {
+				refused++
+				require.NotContains(t, err.Error(), secret, "%s: %s", before, value)
+				require.NotRegexp(t, goWords, err.Error(), "%s: %s", before, value)
+			}
+		}
+	}
+	require.Greater(t, refused, 500)
+	for _, s := range Settings() {
+		if _, err := Load("", map[string]string{s.Path: secret}, true); err != nil {
+			require.NotContains(t, err.Error(), secret, s.Path)
+		}
+	}
+}
+
+// read is what a file of that text is refused with.
+func read(text string) error {
+	c := Default()
+	c.Demo.Enabled = true
+	if _, err := c.parse([]byte(text)); err != nil {
+		return err
+	}
+	c.EnsureDefaults()
+	return c.Validate()
+}
+
+// deeper are the lines after those that belong to the first.
+func deeper(lines []string) []string {
+	depth := func(line string) int { return len(line) - len(strings.TrimLeft(line, " -")) }
+	for i, line := range lines[1:] {
+		if depth(line) <= depth(lines[0]) {
+			return lines[i+1:]
+		}
+	}
+	return nil
 }
 
 func TestDevices(t *testing.T) {
@@ -168,12 +236,16 @@ func TestReferenceLoads(t *testing.T) {
 	want.Data = filepath.Join(filepath.Dir(file), want.Data)
 	require.Equal(t, want, c)
 
-	examples := regexp.MustCompile(`(?m)^( *)# ((?:  )*(?:[a-z_]+:( .*)?|-)$)`).ReplaceAllString(Reference(), "$1$2")
-	c, err = Load(write(t, examples), nil, true)
+	c, err = Load(write(t, withExamples()), nil, true)
 	require.NoError(t, err)
 	require.Equal(t, "https://id.example.org", c.Auth.JWT.Issuer)
 	require.Equal(t, []string{"read"}, c.Auth.APIKeys[0].Roles)
 	require.Equal(t, "alice", c.Demo.Principals["alice"].Subject)
+}
+
+// withExamples is the reference with its examples in force.
+func withExamples() string {
+	return regexp.MustCompile(`(?m)^( *)# ((?:  )*(?:[a-z_]+:( .*)?|-)$)`).ReplaceAllString(Reference(), "$1$2")
 }
 
 func TestDocumentIsCurrent(t *testing.T) {

@@ -103,21 +103,33 @@ func (c *Config) paths(document *yaml.Node) []*string {
 
 func (c *Config) parse(text []byte) (*yaml.Node, error) {
 	document := new(yaml.Node)
-	if err := yaml.Unmarshal(text, document); err != nil {
-		return nil, err
+	decoder := yaml.NewDecoder(bytes.NewReader(text))
+	if err := decoder.Decode(document); errors.Is(err, io.EOF) {
+		return document, nil
+	} else if err != nil {
+		return nil, syntax(text, err)
+	}
+	if err := decoder.Decode(new(yaml.Node)); !errors.Is(err, io.EOF) {
+		return nil, errors.New("one YAML document is expected, and there is more: remove what follows the line ---")
 	}
 	if err := shape(document); err != nil {
 		return nil, err
 	}
-	decoder := yaml.NewDecoder(bytes.NewReader(text))
-	decoder.KnownFields(true)
-	if err := decoder.Decode(c); err != nil && !errors.Is(err, io.EOF) {
-		return nil, err
-	}
-	if err := decoder.Decode(new(yaml.Node)); !errors.Is(err, io.EOF) {
-		return nil, errors.New("one YAML document is expected, and there is more")
+	if document.Decode(c) != nil { // whose words may repeat a value
+		return nil, errors.New("what its anchors and merges (&, *, <<) stand for cannot be read: write it out")
 	}
 	return document, nil
+}
+
+// syntax is the parser's error, but for the name of an anchor: an unquoted secret that
+// begins with * looks like one.
+func syntax(text []byte, err error) error {
+	_, anchor, found := strings.Cut(err.Error(), "unknown anchor '")
+	if !found {
+		return err
+	}
+	before, _, _ := bytes.Cut(text, []byte("*"+strings.TrimSuffix(anchor, "' referenced")))
+	return fmt.Errorf("line %d: what begins with * names an anchor (&), and there is none of that name: a text that begins so is written in quotes", 1+bytes.Count(before, []byte("\n")))
 }
 
 func (c *Config) readEnvironment(lookup func(string) (string, bool)) error {
@@ -197,30 +209,24 @@ func (s setting) env() string {
 	return "SLUICE_" + strings.ToUpper(strings.ReplaceAll(s.path, ".", "_"))
 }
 
-func (s setting) assign(text string) error {
+// assign reads a text. It never repeats it in an error, as [misfit] does not.
+func (s setting) assign(text string) (err error) {
 	switch target := s.value.Addr().Interface().(type) {
 	case *string:
 		*target = text
-		return nil
 	case encoding.TextUnmarshaler:
-		return target.UnmarshalText([]byte(text))
+		err = target.UnmarshalText([]byte(text))
 	case *time.Duration:
-		d, err := time.ParseDuration(text)
-		if err != nil {
-			return s.misfit(text)
+		var d time.Duration
+		if d, err = time.ParseDuration(text); err == nil {
+			*target = d
 		}
-		*target = d
-		return nil
 	default:
-		if yaml.Unmarshal([]byte(text), target) != nil {
-			return s.misfit(text)
-		}
-		return nil
+		err = yaml.Unmarshal([]byte(text), target)
 	}
-}
-
-// misfit names a text that is not what is expected.
-func (s setting) misfit(text string) error {
-	want, example := expected(s.value.Type())
-	return fmt.Errorf("%q is given, and expected is %s, for example %s", text, want, example)
+	if err != nil {
+		want, example := expected(s.value.Type())
+		return unexpected(&yaml.Node{Kind: yaml.ScalarNode, Value: text}, want, example)
+	}
+	return nil
 }

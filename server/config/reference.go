@@ -11,9 +11,10 @@ const (
 	document = `# Configuration
 
 Sluice reads one YAML file, then environment variables, then flags; the later ones win. A key that
-does not exist is an error with its line. A relative path in the file is relative to the directory
-that the file is in; one in a variable or a flag, and the default of data, to the working directory.
-This page is printed by the program itself.
+does not exist is an error with its line; errors name keys and never repeat values, which may be
+secrets. A relative path in the file is relative to the directory that the file is in; one in a
+variable or a flag, and the default of data, to the working directory. This page is printed by the
+program itself.
 
 ## The file
 

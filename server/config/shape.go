@@ -4,21 +4,54 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"iter"
 	"maps"
 	"reflect"
+	"slices"
 	"strings"
-	"time"
 
 	"go.yaml.in/yaml/v3"
 )
 
+const mergeTag = "!!merge" // of the key <<
+
 // shape says what of a file does not fit the keys that there are: the line, the
-// key, what is expected and an example. The decoder speaks of Go's types.
+// key, what is expected and an example. The decoder speaks of Go's types, and
+// repeats values, which may be secrets.
 func shape(document *yaml.Node) error {
-	if document.Kind != yaml.DocumentNode {
-		return nil // empty
+	return errors.Join(repeated(document.Content[0], ""), structShape(document.Content[0], reflect.ValueOf(Default()), ""))
+}
+
+// repeated names the keys that are given twice side by side.
+func repeated(node *yaml.Node, path string) (err error) {
+	if node.Kind != yaml.MappingNode {
+		for i, item := range node.Content {
+			err = errors.Join(err, repeated(item, fmt.Sprintf("%s[%d]", path, i)))
+		}
+		return err
 	}
-	return structShape(document.Content[0], reflect.ValueOf(Default()), "")
+	lines := map[string]int{}
+	for name, value := range pairs(node) {
+		at := below(path, said(name))
+		if first, twice := lines[name.Value]; twice {
+			err = errors.Join(err, fmt.Errorf("line %d: %s is given already on line %d: leave one of the two", name.Line, at, first))
+		} else {
+			lines[name.Value] = name.Line
+		}
+		err = errors.Join(err, repeated(value, at))
+	}
+	return err
+}
+
+// pairs are the keys of a mapping and their values.
+func pairs(mapping *yaml.Node) iter.Seq2[*yaml.Node, *yaml.Node] {
+	return func(yield func(key, value *yaml.Node) bool) {
+		for pair := range slices.Chunk(mapping.Content, 2) {
+			if !yield(pair[0], pair[1]) {
+				return
+			}
+		}
+	}
 }
 
 // entry is a key that a struct has, and its value by default.
@@ -48,16 +81,31 @@ func structShape(node *yaml.Node, v reflect.Value, path string) (err error) {
 	if node.Kind != yaml.MappingNode {
 		return misfit(node, path, "keys of its own: "+strings.Join(names, ", "), "")
 	}
-	for i := 0; i+1 < len(node.Content); i += 2 {
-		name, value := node.Content[i], node.Content[i+1]
+	for name, value := range pairs(node) {
 		field, known := of[name.Value]
 		switch {
-		case name.Tag == "!!merge":
+		case name.Tag == mergeTag:
+			err = errors.Join(err, mergeShape(value, v, path))
 		case !known:
-			err = errors.Join(err, fmt.Errorf("line %d: there is no key %s; %s has %s", name.Line, below(path, name.Value), cmp.Or(path, "the file"), strings.Join(names, ", ")))
+			err = errors.Join(err, fmt.Errorf("line %d: there is no key %s; %s has %s", name.Line, below(path, said(name)), cmp.Or(path, "the file"), strings.Join(names, ", ")))
 		default:
 			err = errors.Join(err, fieldShape(value, field, below(path, name.Value)))
 		}
+	}
+	return err
+}
+
+// mergeShape is that of what keys are merged with: mappings of the same type, which
+// must not hold themselves.
+func mergeShape(node *yaml.Node, v reflect.Value, path string) (err error) {
+	if node.Decode(new(any)) != nil {
+		return misfit(node, below(path, "<<"), "keys that do not hold themselves", "")
+	}
+	if node.Kind != yaml.SequenceNode {
+		return valueShape(node, v, path, "")
+	}
+	for _, item := range node.Content {
+		err = errors.Join(err, valueShape(item, v, path, ""))
 	}
 	return err
 }
@@ -77,7 +125,7 @@ func (e entry) text() string {
 	return fmt.Sprint(e.value.Interface())
 }
 
-func valueShape(node *yaml.Node, v reflect.Value, path, example string) (err error) {
+func valueShape(node *yaml.Node, v reflect.Value, path, example string) error {
 	if node.Kind == yaml.AliasNode {
 		node = node.Alias
 	}
@@ -89,64 +137,49 @@ func valueShape(node *yaml.Node, v reflect.Value, path, example string) (err err
 		return valueShape(node, reflect.Zero(t.Elem()), path, example)
 	case reflect.Struct:
 		return structShape(node, v, path)
-	case reflect.Interface:
-		return nil
 	case reflect.Slice:
-		if node.Kind != yaml.SequenceNode {
-			return misfit(node, path, "a list", cmp.Or(example, "[…]"))
-		}
-		for i, item := range node.Content {
-			err = errors.Join(err, valueShape(item, reflect.Zero(t.Elem()), fmt.Sprintf("%s[%d]", path, i), ""))
-		}
-		return err
+		return listShape(node, reflect.Zero(t.Elem()), path, cmp.Or(example, "[…]"))
 	case reflect.Map:
-		if node.Kind != yaml.MappingNode {
-			return misfit(node, path, "names, each with what it stands for", cmp.Or(example, "{name: …}"))
-		}
-		for i := 0; i+1 < len(node.Content); i += 2 {
-			err = errors.Join(err, valueShape(node.Content[i+1], reflect.Zero(t.Elem()), below(path, node.Content[i].Value), ""))
-		}
-		return err
+		return mapShape(node, v, path, cmp.Or(example, "{name: …}"))
 	default:
 		return scalarShape(node, t, path, example)
 	}
 }
 
+func listShape(node *yaml.Node, item reflect.Value, path, example string) (err error) {
+	if node.Kind != yaml.SequenceNode {
+		return misfit(node, path, "a list", example)
+	}
+	for i, each := range node.Content {
+		err = errors.Join(err, valueShape(each, item, fmt.Sprintf("%s[%d]", path, i), ""))
+	}
+	return err
+}
+
+func mapShape(node *yaml.Node, v reflect.Value, path, example string) (err error) {
+	if node.Kind != yaml.MappingNode {
+		return misfit(node, path, "names, each with what it stands for", example)
+	}
+	for name, value := range pairs(node) {
+		switch {
+		case name.Tag == mergeTag:
+			err = errors.Join(err, mergeShape(value, v, path))
+		case name.Decode(new(string)) != nil:
+			err = errors.Join(err, misfit(name, path, "a name", example))
+		default:
+			err = errors.Join(err, valueShape(value, reflect.Zero(v.Type().Elem()), below(path, name.Value), ""))
+		}
+	}
+	return err
+}
+
+// scalarShape is that of a value without keys of ours: a scalar, or any at all where
+// policies see it.
 func scalarShape(node *yaml.Node, t reflect.Type, path, example string) error {
-	if node.Kind == yaml.ScalarNode && node.Decode(reflect.New(t).Interface()) == nil {
+	whole := node.Kind == yaml.ScalarNode || t.Kind() == reflect.Interface
+	if whole && node.Decode(reflect.New(t).Interface()) == nil {
 		return nil
 	}
 	want, usual := expected(t)
 	return misfit(node, path, want, cmp.Or(example, usual))
-}
-
-// expected says in words what is read into a type, with an example.
-func expected(t reflect.Type) (want, example string) {
-	switch t {
-	case reflect.TypeFor[time.Duration]():
-		return "a time with its unit (ms, s, m, h)", "30s"
-	case reflect.TypeFor[Size]():
-		return "a size: bytes, or a whole number with KiB, MiB or GiB", "16MiB"
-	}
-	switch t.Kind() {
-	case reflect.Bool:
-		return "true or false", "true"
-	case reflect.Int, reflect.Int64:
-		return "a whole number", "4"
-	case reflect.Float64:
-		return "a number", "0.5"
-	}
-	return "a text", "name"
-}
-
-// misfit names a value that is not what is expected.
-func misfit(node *yaml.Node, path, want, example string) error {
-	got := map[yaml.Kind]string{yaml.MappingNode: "keys", yaml.SequenceNode: "a list"}[node.Kind]
-	if node.Kind == yaml.ScalarNode {
-		got = fmt.Sprintf("%q", node.Value)
-	}
-	if example != "" {
-		example = ", for example " + path[strings.LastIndexByte(path, '.')+1:] + ": " + example
-	}
-	return fmt.Errorf("line %d: %s: %s is given, and expected is %s%s", node.Line, cmp.Or(path, "the file"), got, want, example)
 }

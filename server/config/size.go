@@ -1,7 +1,7 @@
 package config
 
 import (
-	"fmt"
+	"errors"
 	"math"
 	"strconv"
 	"strings"
@@ -29,7 +29,7 @@ func (s *Size) UnmarshalText(text []byte) error {
 		*s = Size(n) * u.bytes
 		return nil
 	}
-	return fmt.Errorf("%q is not a size: write bytes, or a whole number with KiB, MiB or GiB", text)
+	return errors.New("not a size: write bytes, or a whole number with KiB, MiB or GiB")
 }
 
 // String writes the size with the largest unit that divides it.

@@ -44,7 +44,8 @@ func fill(s *string, value string) {
 	}
 }
 
-// Validate reports everything that is wrong, not only the first thing.
+// Validate reports everything that is wrong, not only the first thing. It repeats no
+// value: one may be a secret under a wrong key.
 func (c Config) Validate() error {
 	return errors.Join(
 		address("listen", c.Listen),
@@ -75,7 +76,6 @@ func (c Config) validateAdmin() error {
 	return address("admin_listen", c.AdminListen)
 }
 
-// validateStore repeats nothing of the URL: it may hold a password.
 func (c Config) validateStore() error {
 	if c.StoreStaleness < 0 {
 		return errors.New("store_staleness: must not be negative")
@@ -97,7 +97,7 @@ func (c Config) validateDevice() error {
 	}
 	if some {
 		if _, err := cuda.ParseOrdinals(list); err != nil {
-			return fmt.Errorf("device: %w", err)
+			return errors.New("device: must name GPUs by different numbers, for example cuda:0,1")
 		}
 	}
 	if err := oneOf("precision", c.Precision, allowed...); err != nil {
@@ -117,8 +117,8 @@ func (c Config) validateMilvus() error {
 	errs := []error{oneOf("milvus_down", c.MilvusDown, "error", "degrade")}
 	for i, server := range c.Milvus {
 		errs = append(errs, address(fmt.Sprintf("milvus[%d]", i), server))
-		if slices.Contains(c.Milvus[:i], server) {
-			errs = append(errs, fmt.Errorf("milvus[%d]: %s is named twice", i, server))
+		if first := slices.Index(c.Milvus, server); first < i {
+			errs = append(errs, fmt.Errorf("milvus[%d]: is the same as milvus[%d]", i, first))
 		}
 	}
 	return errors.Join(errs...)
@@ -126,7 +126,7 @@ func (c Config) validateMilvus() error {
 
 func address(name, value string) error {
 	if _, _, err := net.SplitHostPort(value); err != nil {
-		return fmt.Errorf("%s: %q is not host:port", name, value)
+		return fmt.Errorf("%s: must be host:port, for example 127.0.0.1:8080", name)
 	}
 	return nil
 }
@@ -140,7 +140,7 @@ func required(name, value string) error {
 
 func oneOf(name, value string, allowed ...string) error {
 	if !slices.Contains(allowed, value) {
-		return fmt.Errorf("%s: %q is not one of %s", name, value, strings.Join(allowed, ", "))
+		return fmt.Errorf("%s: must be one of %s", name, strings.Join(allowed, ", "))
 	}
 	return nil
 }
@@ -246,7 +246,7 @@ func (a Auth) validate(demo bool) error {
 	for i, k := range a.APIKeys {
 		where := fmt.Sprintf("auth.api_keys[%d]", i)
 		if names[k.Name] {
-			errs = append(errs, fmt.Errorf("%s.name: %q is taken", where, k.Name))
+			errs = append(errs, fmt.Errorf("%s.name: is that of a key before it; give each its own", where))
 		}
 		names[k.Name] = true
 		errs = append(errs, k.validate(where))
@@ -279,7 +279,7 @@ func (j JWT) validate() error {
 func httpURL(name, value string) error {
 	u, err := url.Parse(value)
 	if err != nil || u.Host == "" || (u.Scheme != "https" && u.Scheme != "http") {
-		return fmt.Errorf("%s: %q is not an http(s) URL", name, value)
+		return fmt.Errorf("%s: must be a URL that begins with http:// or https://", name)
 	}
 	return nil
 }

@@ -1,12 +1,18 @@
 package encode
 
 import (
+	"bytes"
 	"encoding/binary"
 	"maps"
 	"slices"
 
 	"sluice/filter"
 )
+
+// SameAccess reports normal access rows that are equal.
+func SameAccess(a, b filter.Access) bool {
+	return bytes.Equal(AppendAccess(nil, a), AppendAccess(nil, b))
+}
 
 // AppendAccess encodes a normal access row; equal rows have equal bytes.
 func AppendAccess(b []byte, a filter.Access) []byte {

@@ -1,7 +1,6 @@
 package pebble
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -336,7 +335,7 @@ func (t *txn) deleteCodes(r store.Record) (err error) {
 // replaceAccess writes a normal access row into every generation, unless it is
 // the present one of r, the serving one's record.
 func (t *txn) replaceAccess(collection uint32, live []store.Generation, r store.Record, access filter.Access) (store.Receipt, error) {
-	if bytes.Equal(encode.AppendAccess(nil, r.Access), encode.AppendAccess(nil, access)) {
+	if encode.SameAccess(r.Access, access) {
 		return store.Receipt{Record: r, Unchanged: true}, nil
 	}
 	epoch, err := t.change(store.DocumentChanged, collection, r.Ordinal)

@@ -32,11 +32,16 @@ type querier interface {
 }
 
 func findCollection(ctx context.Context, q querier, tenant, name string) (store.Collection, error) {
-	rows, err := q.Query(ctx, selectCollections+" where sha256(tenant) = sha256($1) and sha256(name) = sha256($2)", []byte(tenant), []byte(name))
+	return find(ctx, q, scanCollection, selectCollections+" where sha256(tenant) = sha256($1) and sha256(name) = sha256($2)", []byte(tenant), []byte(name))
+}
+
+// find returns the only row of a query, or ErrNotFound.
+func find[T any](ctx context.Context, q querier, scan pgx.RowToFunc[T], query string, arguments ...any) (found T, err error) {
+	rows, err := q.Query(ctx, query, arguments...)
 	if err != nil {
-		return store.Collection{}, err
+		return found, err
 	}
-	return one(rows, scanCollection)
+	return one(rows, scan)
 }
 
 // one returns the only row, or ErrNotFound.

@@ -1,7 +1,6 @@
 package postgres
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"math"
@@ -9,7 +8,6 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"sluice/filter"
 	"sluice/store"
 	"sluice/store/encode"
 )
@@ -48,11 +46,7 @@ func (t *txn) change(kind store.ChangeKind, collection, ordinal uint32) (epoch u
 
 // lookup returns the record of a key in a generation.
 func (t *txn) lookup(collection uint32, key string) (store.Record, error) {
-	rows, err := t.tx.Query(t.ctx, selectRecords+byKey, collection, []byte(key))
-	if err != nil {
-		return store.Record{}, err
-	}
-	return one(rows, scanRecord)
+	return lookup(t.ctx, t.tx, collection, key)
 }
 
 // Commit creates or replaces a document.
@@ -141,33 +135,39 @@ func (t *txn) commit(collection uint32, v prepared) (store.Receipt, error) {
 // commitAll writes the version into every generation, in place of old in the
 // serving one, and returns the record there.
 func (t *txn) commitAll(collection uint32, live []store.Generation, old store.Record, v prepared) (store.Record, error) {
+	builds, err := v.buildsFor(live)
+	if err != nil {
+		return old, err
+	}
 	r := old
 	r.Title, r.Format, r.Access = v.Title, v.Format, v.Access
 	if r.Version == 0 || r.Identity != v.Identity {
 		r.Version++
 	}
 	r.Identity, r.Updated = v.Identity, now()
-	serving, err := t.replace(r, v.encoded, v.parsed)
-	if err != nil {
-		return r, err
-	}
-	records := []store.Record{serving}
-	for _, g := range live[1:] {
-		i, err := v.BuildFor(g)
-		if err != nil {
+	records := make([]store.Record, len(builds))
+	for i, b := range builds {
+		if records[i], err = t.replace(r, b, v.parsed); err != nil {
 			return r, err
 		}
-		its, err := t.replace(r, v.builds[i], v.parsed)
-		if err != nil {
-			return r, err
-		}
-		records = append(records, its)
 	}
-	records, err = t.put(collection, records)
-	if err != nil {
+	if records, err = t.put(collection, records); err != nil {
 		return r, err
 	}
 	return records[0], nil
+}
+
+// buildsFor are the builds for the live generations, that for the serving one first.
+func (v prepared) buildsFor(live []store.Generation) ([]encoded, error) {
+	builds := []encoded{v.encoded}
+	for _, g := range live[1:] {
+		i, err := v.BuildFor(g)
+		if err != nil {
+			return nil, err
+		}
+		builds = append(builds, v.builds[i])
+	}
+	return builds, nil
 }
 
 // replace writes a document's content into the build's generation, in place of
@@ -258,108 +258,6 @@ func (t *txn) put(collection uint32, records []store.Record) ([]store.Record, er
 		batch.Queue(putDocument, values(records[i])...)
 	}
 	return records, t.tx.SendBatch(t.ctx, batch).Close()
-}
-
-const putAccess = `update documents set access = $5, epoch = next.epoch, updated = $6 from next
-	where collection = any($7) and ordinal = $3 returning ` + notified
-
-// replaceAccess writes a normal access row into every generation, unless it is
-// the present one of r, the serving one's record.
-func (t *txn) replaceAccess(collection uint32, live []store.Generation, r store.Record, access filter.Access) (store.Receipt, error) {
-	row := encode.AppendAccess(nil, access)
-	if bytes.Equal(encode.AppendAccess(nil, r.Access), row) {
-		return store.Receipt{Record: r, Unchanged: true}, nil
-	}
-	r.Access, r.Updated = access, now()
-	err := t.row(nextEpoch+putAccess, uint8(store.DocumentChanged), collection, r.Ordinal, t.author, row, r.Updated.UnixMicro(), numbersOf(live)).Scan(&r.Epoch, nil)
-	return store.Receipt{Record: r, AccessOnly: true}, err
-}
-
-// errConflict: the document or the generations changed between the read and the write.
-var errConflict = errors.New("it changed meanwhile")
-
-// SetAccess replaces the access row. change runs before the transaction, which
-// makes sure that the row is still the one that change was given.
-func (s *Store) SetAccess(ctx context.Context, collection uint32, key string, change func(filter.Access) (filter.Access, error)) (store.Receipt, error) {
-	for {
-		c, old, err := s.served(ctx, collection, key)
-		if err != nil {
-			return store.Receipt{}, err
-		}
-		access, err := change(old.Access)
-		if err != nil {
-			return store.Receipt{}, err
-		}
-		if access, err = store.NormalAccess(access); err != nil {
-			return store.Receipt{}, err
-		}
-		receipt, err := s.setAccess(ctx, c, old, access)
-		if !errors.Is(err, errConflict) {
-			return receipt, err
-		}
-	}
-}
-
-// served returns a collection and the record of a key in its serving generation,
-// which most often is the first: then in one turn with the database.
-func (s *Store) served(ctx context.Context, collection uint32, key string) (c store.Collection, r store.Record, err error) {
-	var inFirst error
-	batch := &pgx.Batch{}
-	batch.Queue(collectionByID, collection).Query(func(rows pgx.Rows) (err error) {
-		c, err = one(rows, scanCollection)
-		return err
-	})
-	batch.Queue(selectRecords+byKey, collection, []byte(key)).Query(func(rows pgx.Rows) error {
-		r, inFirst = one(rows, scanRecord)
-		return nil
-	})
-	err = s.call(ctx, func(ctx context.Context) error { return s.pool.SendBatch(ctx, batch).Close() })
-	switch {
-	case err != nil:
-		return c, r, err
-	case c.Serving().ID != collection:
-		r, err = s.Lookup(ctx, c.Serving().ID, key)
-		return c, r, err
-	}
-	return c, r, failure(ctx, inFirst)
-}
-
-// putAccessOf is putAccess if the document ($8, $3) is as it was at its epoch $9
-// and the collection has the generations $10 still; else it changes nothing.
-const putAccessOf = takeEpoch + `where exists (select from documents d join collections c on c.id = $2
-		where d.collection = $8 and d.ordinal = $3 and d.epoch = $9 and c.generations is not distinct from $10) ` + feedEpoch + putAccess
-
-// setAccess makes the change in one turn with the database: what a pipeline brings
-// is one transaction. That is what revocations wait for.
-func (s *Store) setAccess(ctx context.Context, c store.Collection, r store.Record, access filter.Access) (store.Receipt, error) {
-	row := encode.AppendAccess(nil, access)
-	if bytes.Equal(encode.AppendAccess(nil, r.Access), row) {
-		return store.Receipt{Record: r, Unchanged: true}, nil
-	}
-	before := r.Epoch
-	var generations []byte // null: it was never reindexed
-	if c.Generations != nil {
-		generations = encode.Generations(c.Generations)
-	}
-	r.Access, r.Updated = access, now()
-	err := s.again(ctx, func(ctx context.Context) error {
-		batch := &pgx.Batch{}
-		batch.Queue("select from collections where id = $1 for no key update", c.ID)
-		batch.Queue(putAccessOf, uint8(store.DocumentChanged), c.ID, r.Ordinal, s.author, row, r.Updated.UnixMicro(), numbersOf(c.Live()),
-			r.Collection, bigint(before), generations).QueryRow(func(row pgx.Row) error {
-			err := row.Scan(&r.Epoch, nil)
-			if errors.Is(err, pgx.ErrNoRows) {
-				return errConflict
-			}
-			return err
-		})
-		return s.pool.SendBatch(ctx, batch).Close()
-	})
-	if err != nil {
-		return store.Receipt{}, err
-	}
-	s.hints.read(r.Epoch)
-	return store.Receipt{Record: r, AccessOnly: true}, nil
 }
 
 // Delete removes a document.

@@ -20,11 +20,7 @@ const (
 )
 
 func readCollection(ctx context.Context, q querier, sql string, id uint32) (store.Collection, error) {
-	rows, err := q.Query(ctx, sql, id)
-	if err != nil {
-		return store.Collection{}, err
-	}
-	c, err := one(rows, scanCollection)
+	c, err := find(ctx, q, scanCollection, sql, id)
 	if err != nil {
 		return c, fmt.Errorf("collection %d: %w", id, err)
 	}
@@ -192,36 +188,9 @@ func (s *Store) SetQueries(ctx context.Context, collection uint32, queries []byt
 
 // Queries returns the query set.
 func (s *Store) Queries(ctx context.Context, collection uint32) (queries []byte, err error) {
-	err = s.call(ctx, func(ctx context.Context) error {
-		rows, err := s.pool.Query(ctx, "select queries from collections where id = $1", collection)
-		if err == nil {
-			queries, err = one(rows, pgx.RowTo[[]byte])
-		}
+	err = s.call(ctx, func(ctx context.Context) (err error) {
+		queries, err = find(ctx, s.pool, pgx.RowTo[[]byte], "select queries from collections where id = $1", collection)
 		return err
 	})
 	return queries, err
-}
-
-// Parsed returns what a version brought for other chunkers.
-func (s *Store) Parsed(ctx context.Context, generation, ordinal uint32) (parsed []byte, err error) {
-	err = s.call(ctx, func(ctx context.Context) error {
-		rows, err := s.pool.Query(ctx, `select c.body from documents d left join contents c
-			on c.collection = d.collection and c.ordinal = d.ordinal and c.kind = $3
-			where d.collection = $1 and d.ordinal = $2 order by c.part`, generation, ordinal, kindParsed)
-		if err != nil {
-			return err
-		}
-		parts, err := pgx.CollectRows(rows, pgx.RowTo[[]byte])
-		if err != nil {
-			return err
-		}
-		if len(parts) == 0 {
-			return store.ErrNotFound
-		}
-		if parts[0] != nil {
-			parsed, err = s.codec.Inflate(bytes.Join(parts, nil))
-		}
-		return err
-	})
-	return parsed, err
 }

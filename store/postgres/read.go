@@ -1,6 +1,7 @@
 package postgres
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"iter"
@@ -19,14 +20,15 @@ const (
 
 // Lookup returns the record of a key.
 func (s *Store) Lookup(ctx context.Context, collection uint32, key string) (record store.Record, err error) {
-	err = s.call(ctx, func(ctx context.Context) error {
-		rows, err := s.pool.Query(ctx, selectRecords+byKey, collection, []byte(key))
-		if err == nil {
-			record, err = one(rows, scanRecord)
-		}
+	err = s.call(ctx, func(ctx context.Context) (err error) {
+		record, err = lookup(ctx, s.pool, collection, key)
 		return err
 	})
 	return record, err
+}
+
+func lookup(ctx context.Context, q querier, collection uint32, key string) (store.Record, error) {
+	return find(ctx, q, scanRecord, selectRecords+byKey, collection, []byte(key))
 }
 
 // Records returns the records of the ordinals, by one query on the primary key.
@@ -95,32 +97,41 @@ func (s *Store) Content(ctx context.Context, collection, ordinal uint32, withVec
 
 // readContent puts a content together. A part that is missing is damage.
 func (s *Store) readContent(rows pgx.Rows, withVectors bool) (content store.Content, err error) {
+	bodies := map[int16][]byte{}
+	if content.Record, err = readBodies(rows, bodies); err != nil {
+		return content, err
+	}
+	err = s.codec.DecodeText(&content, bodies[kindText])
+	if err == nil && withVectors {
+		err = encode.DecodeVectors(&content, bodies[kindVectors])
+	}
+	return content, missing(content.Record, err)
+}
+
+// readBodies returns the record that all rows have, and puts their parts together by kind.
+func readBodies(rows pgx.Rows, bodies map[int16][]byte) (r store.Record, err error) {
 	defer rows.Close()
 	var record recordRow
-	bodies := map[int16][]byte{}
 	for rows.Next() {
 		var kind *int16
 		var part []byte
 		if err := rows.Scan(append(record.targets(), &kind, &part)...); err != nil {
-			return content, err
+			return r, err
 		}
-		if content.Record, err = record.decode(); err != nil {
-			return content, err
+		if r, err = record.decode(); err != nil {
+			return r, err
 		}
 		if kind != nil {
 			bodies[*kind] = append(bodies[*kind], part...)
 		}
 	}
 	if err := rows.Err(); err != nil {
-		return content, err
+		return r, err
 	}
 	if rows.CommandTag().RowsAffected() == 0 {
-		return content, store.ErrNotFound
+		return r, store.ErrNotFound
 	}
-	if err := s.codec.DecodeText(&content, bodies[kindText]); err != nil || !withVectors {
-		return content, missing(content.Record, err)
-	}
-	return content, missing(content.Record, encode.DecodeVectors(&content, bodies[kindVectors]))
+	return r, nil
 }
 
 func missing(r store.Record, err error) error {
@@ -128,6 +139,35 @@ func missing(r store.Record, err error) error {
 		return fmt.Errorf("the content of document %d of collection %d: %w", r.Ordinal, r.Collection, err)
 	}
 	return nil
+}
+
+// Parsed returns what a version brought for other chunkers.
+func (s *Store) Parsed(ctx context.Context, generation, ordinal uint32) (parsed []byte, err error) {
+	err = s.call(ctx, func(ctx context.Context) error {
+		rows, err := s.pool.Query(ctx, `select c.body from documents d left join contents c
+			on c.collection = d.collection and c.ordinal = d.ordinal and c.kind = $3
+			where d.collection = $1 and d.ordinal = $2 order by c.part`, generation, ordinal, kindParsed)
+		if err == nil {
+			parsed, err = s.inflate(rows)
+		}
+		return err
+	})
+	return parsed, err
+}
+
+// inflate puts together the parts that rows have; a row without one is of a document
+// that brought nothing.
+func (s *Store) inflate(rows pgx.Rows) ([]byte, error) {
+	parts, err := pgx.CollectRows(rows, pgx.RowTo[[]byte])
+	switch {
+	case err != nil:
+		return nil, err
+	case len(parts) == 0:
+		return nil, store.ErrNotFound
+	case parts[0] == nil:
+		return nil, nil
+	}
+	return s.codec.Inflate(bytes.Join(parts, nil))
 }
 
 // Codes visits the token codes of rows.

@@ -12,8 +12,6 @@ import (
 
 var hanDigits = map[rune]float64{'〇': 0, '零': 0, '一': 1, '二': 2, '两': 2, '兩': 2, '三': 3, '四': 4, '五': 5, '六': 6, '七': 7, '八': 8, '九': 9}
 
-var hanScales = map[rune]float64{'十': 10, '百': 100, '千': 1000, '万': 1e4, '萬': 1e4, '亿': 1e8, '億': 1e8}
-
 // hanUnits are the names of units in Chinese, longest first.
 var hanUnits = hanNames(units)
 
@@ -41,39 +39,15 @@ var hanPositives = strings.Fields("不得超过 不得超過 不超过 不超過
 // han takes apart a run; afterNumber: a number in digits stands right before it.
 func han(run string, afterNumber bool) (parts []string) {
 	from := 0
-	cut := func(at, n int, as string) {
-		if at > from {
-			parts = append(parts, run[from:at])
-		}
-		parts, from = append(parts, as), at+n
-	}
 	for at := 0; at < len(run); {
-		_, n := utf8.DecodeRuneInString(run[at:])
-		unit, positive := prefix(run[at:], hanUnits), prefix(run[at:], hanPositives)
-		value, digits := hanNumber(run[at:])
-		switch {
-		case afterNumber && at == from && scales[run[at:at+n]] > 0: // 3万
-			cut(at, n, run[at:at+n])
-		case afterNumber && at == from && unit != "":
-			n = len(unit)
-			cut(at, n, unit)
-			afterNumber = false
-		case strings.HasPrefix(run[at:], hanPercent):
-			if value, digits = hanNumber(run[at+len(hanPercent):]); digits > 0 {
-				n = len(hanPercent) + digits
-				cut(at, n, format(value))
-				parts = append(parts, "%")
+		n, words := hanAt(run[at:], afterNumber && at == from)
+		if len(words) > 0 {
+			if at > from {
+				parts = append(parts, run[from:at])
 			}
-		case digits > 0 && counted(run[at:], digits):
-			n = digits
-			cut(at, n, format(value))
-			afterNumber = true
-		case digits > 0:
-			n = max(n, digits-len("百")) // its last character may begin a percentage
-		case positive != "":
-			n = len(positive)
-		case strings.Contains(hanNegators, run[at:at+n]):
-			cut(at, n, run[at:at+n])
+			parts, from = append(parts, words...), at+n
+			last := parts[len(parts)-1]
+			afterNumber = word{text: last}.number() || scales[last] > 0
 		}
 		at += n
 	}
@@ -81,6 +55,40 @@ func han(run string, afterNumber bool) (parts []string) {
 		parts = append(parts, run[from:])
 	}
 	return parts
+}
+
+// hanAt reads what a text begins with, in n bytes, and the words that it is; none, if
+// it is part of the word around it.
+func hanAt(text string, afterNumber bool) (n int, words []string) {
+	character := first(text)
+	if measure := cmp.Or(prefix(text, hanUnits), hanScale(text)); afterNumber && measure != "" {
+		return len(measure), []string{measure}
+	}
+	if rest, found := strings.CutPrefix(text, hanPercent); found {
+		if value, digits := hanNumber(rest); digits > 0 {
+			return len(hanPercent) + digits, []string{format(value), "%"}
+		}
+	}
+	if value, digits := hanNumber(text); digits > 0 && counted(text, digits) {
+		return digits, []string{format(value)}
+	} else if digits > 0 {
+		return max(len(character), digits-len("百")), nil // its last character may begin a percentage
+	}
+	if positive := prefix(text, hanPositives); positive != "" {
+		return len(positive), nil
+	}
+	if strings.Contains(hanNegators, character) {
+		return len(character), []string{character}
+	}
+	return len(character), nil
+}
+
+// hanScale is the scale that a text begins with after digits, as in 3万 and 5千.
+func hanScale(text string) string {
+	if character := first(text); scales[character] > 0 && !strings.HasPrefix(text, "百分") {
+		return character
+	}
+	return ""
 }
 
 func prefix(text string, of []string) string {
@@ -100,26 +108,47 @@ func counted(text string, digits int) bool {
 }
 
 // hanNumber reads the numeral that a text begins with, in so many bytes; 0: none.
-// One of scales alone, as in "tens of thousands", is none.
+// One of great scales alone, as in "tens of thousands", is none.
 func hanNumber(text string) (value float64, bytes int) {
-	total, section, digit := 0.0, 0.0, 0.0
+	if scales[first(text)] >= 1e4 {
+		return 0, 0
+	}
+	n := hanNumeral{next: 1}
 	for at, r := range text {
-		d, isDigit := hanDigits[r]
-		scale := hanScales[r]
-		switch {
-		case isDigit:
-			digit = 10*digit + d
-		case scale >= 1e4 && at == 0:
-			return 0, 0
-		case scale >= 1e4 && total >= scale: // 一亿五千万
-			total, section, digit = total+(section+digit)*scale, 0, 0
-		case scale >= 1e4:
-			total, section, digit = (total+section+digit)*scale, 0, 0
-		case scale > 0:
-			section, digit = section+max(digit, 1)*scale, 0
-		default:
-			return total + section + digit, at
+		if !n.read(r) {
+			return n.value(), at
 		}
 	}
-	return total + section + digit, len(text)
+	return n.value(), len(text)
 }
+
+// hanNumeral is what is read of a numeral: whole multiples of 万 and 亿, what the next
+// of them multiplies, and the digits after that. They count units, but a digit right
+// after a scale counts tenths of it: 三万五 is 35000, 三万零五 is 30005.
+type hanNumeral struct {
+	total, section, digits float64
+	unit, next             float64 // what the last digit counts, and what another would
+}
+
+// read adds a character; not ok: it belongs to no numeral.
+func (n *hanNumeral) read(r rune) (ok bool) {
+	digit, isDigit := hanDigits[r]
+	scale := scales[string(r)]
+	switch {
+	case isDigit:
+		n.digits, n.unit, n.next = 10*n.digits+digit, n.next, 1
+		return true
+	case scale >= 1e4 && n.total >= scale: // 一亿五千万
+		n.total, n.section = n.total+(n.section+n.digits)*scale, 0
+	case scale >= 1e4:
+		n.total, n.section = (n.total+n.section+n.digits)*scale, 0
+	case scale > 0:
+		n.section += max(n.digits, 1) * scale
+	default:
+		return false
+	}
+	n.digits, n.next = 0, max(scale/10, 1)
+	return true
+}
+
+func (n *hanNumeral) value() float64 { return n.total + n.section + n.digits*n.unit }

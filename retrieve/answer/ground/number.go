@@ -13,7 +13,7 @@ var ones = map[string]float64{
 	"twenty": 20, "thirty": 30, "forty": 40, "fifty": 50, "sixty": 60, "seventy": 70, "eighty": 80, "ninety": 90, "dozen": 12, "half": .5,
 }
 
-var scales = map[string]float64{"hundred": 1e2, "thousand": 1e3, "k": 1e3, "million": 1e6, "billion": 1e9, "bn": 1e9, "万": 1e4, "萬": 1e4, "亿": 1e8, "億": 1e8}
+var scales = map[string]float64{"hundred": 1e2, "thousand": 1e3, "k": 1e3, "million": 1e6, "billion": 1e9, "bn": 1e9, "十": 10, "百": 100, "千": 1000, "万": 1e4, "萬": 1e4, "亿": 1e8, "億": 1e8}
 
 var ordinals = map[string]float64{
 	"first": 1, "second": 2, "third": 3, "fourth": 4, "fifth": 5, "sixth": 6, "seventh": 7, "eighth": 8, "ninth": 9, "tenth": 10, "eleventh": 11, "twelfth": 12,
@@ -24,9 +24,9 @@ var units = unitNames(map[string]string{
 	"second": "seconds sec secs s 秒", "minute": "minutes min mins 分钟 分鐘", "hour": "hours hourly hr hrs h 小时 小時 个小时 個小時", "day": "days daily 天 日", "night": "nights nightly",
 	"week": "weeks weekly 周 週 星期 个星期 個星期", "month": "months monthly 月 个月 個月", "quarter": "quarters quarterly", "year": "years yearly annual annually yr yrs 年", "ms": "millisecond milliseconds",
 	"percent": "% pct percentage", "eur": "€ euro euros 欧元 歐元", "usd": "$ dollar dollars 美元", "gbp": "£ pound pounds 英镑", "jpy": "¥ yen 日元", "chf": "franc francs", "cny": "rmb yuan 元",
-	"kg": "kilogram kilograms", "g": "gram grams", "km": "kilometre kilometres kilometer kilometers", "m": "metre metres meter meters", "cm": "", "mm": "", "mile": "miles",
+	"kg": "kilogram kilograms 千克 公斤", "g": "gram grams", "km": "kilometre kilometres kilometer kilometers 千米 公里", "m": "metre metres meter meters", "cm": "", "mm": "", "mile": "miles",
 	"kb": "kilobyte kilobytes", "mb": "megabyte megabytes", "gb": "gigabyte gigabytes", "tb": "terabyte terabytes", "kib": "", "mib": "", "gib": "",
-	"hz": "", "khz": "", "mhz": "", "ghz": "", "w": "watt watts", "kw": "kilowatt kilowatts", "kwh": "", "v": "volt volts", "°": "degree degrees", "l": "litre litres liter liters",
+	"hz": "", "khz": "", "mhz": "", "ghz": "", "w": "watt watts", "kw": "kilowatt kilowatts 千瓦", "kwh": "", "v": "volt volts", "°": "degree degrees", "l": "litre litres liter liters",
 })
 
 var currencies = []string{"eur", "usd", "gbp", "jpy", "chf", "cny"}

@@ -133,12 +133,70 @@ func TestChinese(t *testing.T) {
 	require.Equal(t, []string{"天带薪"}, han("天带薪", false))
 	require.Equal(t, []string{"万", "元", "年费"}, han("万元年费", true))
 	require.Equal(t, []string{"数万元"}, han("数万元", false))
+	require.Equal(t, []string{"员工天"}, han("员工天", true), "no unit of that number")
+	require.Equal(t, []string{"千", "元", "不", "计"}, han("千元不计", true))
+	require.Equal(t, []string{"百", "万", "元"}, han("百万元", true))
+	require.Equal(t, []string{"千克", "天数"}, han("千克天数", true), "a unit ends a number")
+	require.Equal(t, []string{"百分点"}, han("百分点", true))
 	s := NewSource([]Section{{"", "罚款为3万元。会员有1.5亿人。"}}, language(t, "cjk"))
-	for _, sentence := range []string{"罚款为三万元。", "罚款为30,000元。", "会员有一亿五千万人。"} {
+	for _, sentence := range []string{"罚款为三万元。", "罚款为30,000元。", "罚款为30千元。", "会员有一亿五千万人。"} {
 		require.Empty(t, s.Faults(sentence, Context{}), sentence)
 	}
 	require.Contains(t, s.Faults("罚款为3元。", Context{}), Number)
 	require.Contains(t, s.Faults("罚款为三百万元。", Context{}), Number)
+}
+
+// 〇 to 二千零二十六, the short forms of speech, and great scales over others.
+func TestChineseNumerals(t *testing.T) {
+	for numeral, want := range map[string]float64{
+		"〇": 0, "十": 10, "十二": 12, "二十": 20, "一百零五": 105, "一百五十": 150, "一百五": 150, "百五": 150, "二〇二六": 2026, "二千零二十六": 2026,
+		"三千二": 3200, "三万五": 35000, "三万零五": 30005, "三万五千": 35000, "三万五千零二": 35002, "一百二十三万": 1230000, "一百万零五": 1000005,
+		"两亿": 2e8, "一亿五": 1.5e8, "一亿五千万": 1.5e8, "三万亿": 3e12, "十二亿零三百万": 1203000000,
+	} {
+		value, bytes := hanNumber(numeral + "的")
+		require.Equal(t, want, value, numeral)
+		require.Equal(t, len(numeral), bytes, numeral)
+	}
+	for _, none := range []string{"", "万", "亿元", "的", "a"} {
+		_, bytes := hanNumber(none)
+		require.Zero(t, bytes, none)
+	}
+}
+
+// Every number to 999,999, as it is written in full, is read as it is.
+func TestChineseNumbersInFull(t *testing.T) {
+	for n := 1; n < 1e6; n += 7 {
+		value, _ := hanNumber(inFull(n))
+		require.Equal(t, float64(n), value, inFull(n))
+	}
+}
+
+// inFull writes a number in Chinese: each digit with its scale, and one 零 for zeros
+// between digits.
+func inFull(n int) string {
+	if n >= 1e4 {
+		rest := ""
+		if n%1e4 > 0 {
+			rest = inFull(n % 1e4)
+			if n%1e4 < 1000 {
+				rest = "零" + rest
+			}
+		}
+		return inFull(n/1e4) + "万" + rest
+	}
+	digits, scale, zero := "", 1000, false
+	for _, name := range []string{"千", "百", "十", ""} {
+		if d := n / scale % 10; d > 0 {
+			if zero {
+				digits += "零"
+			}
+			digits, zero = digits+string([]rune("零一二三四五六七八九")[d])+name, false
+		} else {
+			zero = digits != ""
+		}
+		scale /= 10
+	}
+	return digits
 }
 
 // A long run of numerals is gone through once.

@@ -3,9 +3,11 @@
 package postgrestest
 
 import (
+	"encoding/binary"
 	"net"
 	"net/url"
 	"sync"
+	"sync/atomic"
 	"testing"
 
 	"github.com/jackc/pgx/v5/pgconn"
@@ -15,6 +17,7 @@ import (
 type Proxy struct {
 	URL string // of the same database, through the proxy
 
+	turns          atomic.Int64
 	listener       net.Listener
 	network, there string
 
@@ -91,8 +94,8 @@ func (p *Proxy) accept() {
 			_ = here.Close()
 			continue
 		}
-		go p.pass(here, there)
-		go p.pass(there, here)
+		go p.pass(here, there, func([]byte) {})
+		go p.pass(there, here, (&answers{turns: &p.turns}).read)
 	}
 }
 
@@ -109,8 +112,13 @@ func (p *Proxy) keep(pair ...net.Conn) bool {
 	return p.open != nil
 }
 
-// pass copies until one of the connections ends, and then ends the other.
-func (p *Proxy) pass(from, to net.Conn) {
+// Turns is how many answers the server has given so far, each to all that it was
+// asked at once.
+func (p *Proxy) Turns() int64 { return p.turns.Load() }
+
+// pass copies until one of the connections ends, and then ends the other. seen is
+// given what goes by.
+func (p *Proxy) pass(from, to net.Conn, seen func([]byte)) {
 	defer to.Close()
 	buffer := make([]byte, 32<<10)
 	for {
@@ -120,8 +128,34 @@ func (p *Proxy) pass(from, to net.Conn) {
 			p.flows.Wait()
 		}
 		p.mu.Unlock()
+		seen(buffer[:n])
 		if _, failed := to.Write(buffer[:n]); err != nil || failed != nil {
 			return
 		}
+	}
+}
+
+// answers counts the answers in what a server sends on one connection: messages of a
+// type and a length, of which ReadyForQuery ends an answer.
+type answers struct {
+	turns *atomic.Int64
+	head  []byte // of the message that has begun
+	rest  int    // bytes of its body that are to come
+}
+
+func (a *answers) read(sent []byte) {
+	for len(sent) > 0 {
+		if n := min(a.rest, len(sent)); n > 0 {
+			sent, a.rest = sent[n:], a.rest-n
+			continue
+		}
+		a.head, sent = append(a.head, sent[0]), sent[1:]
+		if len(a.head) < 5 {
+			continue
+		}
+		if a.head[0] == 'Z' {
+			a.turns.Add(1)
+		}
+		a.head, a.rest = a.head[:0], int(binary.BigEndian.Uint32(a.head[1:]))-4
 	}
 }
