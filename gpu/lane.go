@@ -131,12 +131,12 @@ func (l *lane) run(ctx context.Context, n int, r Request, encode encode) ([]Embe
 	if n == 0 {
 		return nil, ctx.Err()
 	}
-	turn, err := l.scheduler.admit(l, r.Priority)
-	if err != nil {
+	if err := l.scheduler.admit(l, r.Priority); err != nil {
 		return nil, err
 	}
-	c := newCall(ctx, n, l.width, turn, r)
-	if err = l.submit(c, r, encode); err == nil {
+	c := newCall(ctx, n, l.width, r)
+	err := l.submit(c, r, encode)
+	if err == nil {
 		err = c.wait()
 	}
 	if err != nil {
@@ -251,7 +251,7 @@ func (l *lane) budget(p Priority) int {
 	if p == Interactive || !l.scheduler.beside() {
 		return most
 	}
-	return min(max(l.speed.during(besideTime), besideTokens), most)
+	return min(max(l.speed.during(besideTime), besideTokens, l.scheduler.streak.tokens/bulkShare), most)
 }
 
 // waits reports whether any text of the priority waits.

@@ -8,18 +8,18 @@ import (
 
 // What is here decides who waits and who runs, under the scheduler's lock.
 
-// admit lets a call in, or says why not. It returns the call's turn.
-func (s *Scheduler) admit(l *lane, p Priority) (turn int, err error) {
+// admit lets a call in, or says why not.
+func (s *Scheduler) admit(l *lane, p Priority) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if err := s.unusable(l); err != nil {
-		return 0, err
+		return err
 	}
 	if s.full(l, p) {
-		return 0, &OverloadedError{Drain: l.drain(p)}
+		return &OverloadedError{Drain: l.drain(p)}
 	}
 	s.submitting++
-	return s.bulkTurns - s.bulkRuns, nil // the one that runs delays it
+	return nil
 }
 
 func (s *Scheduler) full(l *lane, p Priority) bool {
@@ -92,19 +92,8 @@ func (s *Scheduler) hopeless(l *lane) bool {
 }
 
 // entered and left keep count of what waits.
-func (s *Scheduler) entered(l *lane, it item) {
-	if it.call.priority == Interactive && it.call.turn < s.bulkTurns {
-		s.delayed++
-	}
-	s.count(l, it.call.priority, 1, len(it.ids))
-}
-
-func (s *Scheduler) left(l *lane, it item) {
-	if it.call.priority == Interactive && it.call.turn < s.bulkTurns {
-		s.delayed--
-	}
-	s.count(l, it.call.priority, -1, -len(it.ids))
-}
+func (s *Scheduler) entered(l *lane, it item) { s.count(l, it.call.priority, 1, len(it.ids)) }
+func (s *Scheduler) left(l *lane, it item)    { s.count(l, it.call.priority, -1, -len(it.ids)) }
 
 func (s *Scheduler) count(l *lane, p Priority, texts, tokens int) {
 	l.classes[p].texts += texts
@@ -163,8 +152,10 @@ func (s *Scheduler) wakeAll() {
 	}
 }
 
-func (s *Scheduler) waits() bool {
-	return slices.ContainsFunc(s.lanes, func(l *lane) bool { return l.waits(Interactive) || l.waits(Bulk) })
+func (s *Scheduler) waits() bool { return s.waitsFor(Interactive) || s.waitsFor(Bulk) }
+
+func (s *Scheduler) waitsFor(p Priority) bool {
+	return slices.ContainsFunc(s.lanes, func(l *lane) bool { return l.waits(p) })
 }
 
 // choose returns whose turn it is on processor p: the priority decides, then
@@ -174,7 +165,7 @@ func (s *Scheduler) choose(p int) (chosen *lane, priority Priority) {
 		return nil, 0
 	}
 	priority = Interactive
-	if s.streak >= bulkShare && s.delayed == 0 {
+	if s.streak.batches >= bulkShare {
 		priority = Bulk
 	}
 	for range 2 {
@@ -218,12 +209,10 @@ func (s *Scheduler) begin(p int, l *lane, priority Priority, w *worker) *run {
 	s.processors[p].lane, s.processors[p].since = l, now
 	s.batches++
 	l.served = s.batches
-	if priority == Bulk {
-		s.bulkTurn()
-	} else {
-		s.streak++
+	if priority == Interactive {
 		s.interactive = now
 	}
+	s.streak.add(priority, b.input.Tokens(), s.waitsFor(Bulk))
 	s.room.Broadcast()
 	return &run{worker: w, processor: p, lane: l, device: l.devices[p], priority: priority, batch: b}
 }
@@ -231,14 +220,16 @@ func (s *Scheduler) begin(p int, l *lane, priority Priority, w *worker) *run {
 // beside reports whether bulk batches run beside interactive ones.
 func (s *Scheduler) beside() bool { return time.Since(s.interactive) < besideLast }
 
-// bulkTurn notes that a bulk batch begins, which delays all that wait.
-func (s *Scheduler) bulkTurn() {
-	s.bulkTurns++
-	s.bulkRuns++
-	s.streak, s.delayed = 0, 0
-	for _, l := range s.lanes {
-		s.delayed += l.classes[Interactive].texts
+// streak is the interactive batches that have begun since bulk waits, or since its
+// last batch.
+type streak struct{ batches, tokens int }
+
+func (v *streak) add(p Priority, tokens int, bulkWaits bool) {
+	if p == Bulk || !bulkWaits {
+		*v = streak{}
+		return
 	}
+	v.batches, v.tokens = v.batches+1, v.tokens+tokens
 }
 
 // end frees the processor of a run. What a failed one took says nothing of the
@@ -248,9 +239,6 @@ func (s *Scheduler) end(r *run, tokens int, took time.Duration, err error) {
 	defer s.mu.Unlock()
 	if err == nil {
 		r.lane.speed.add(tokens, took)
-	}
-	if r.priority == Bulk {
-		s.bulkRuns--
 	}
 	s.processors[r.processor].lane = nil
 	if s.waits() {
