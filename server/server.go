@@ -9,7 +9,6 @@ import (
 	"log/slog"
 	"net"
 	"os"
-	"runtime"
 	"sync/atomic"
 	"time"
 
@@ -32,6 +31,7 @@ const (
 type Options struct {
 	Backend     Backend
 	Identities  *identity.Authenticator
+	Cores       int // texts that are tokenized at once, told in the style of TEI
 	Limits      config.Limits
 	Demo        bool             // say so in every response
 	Audit       *audit.Log       // nil: none
@@ -50,7 +50,7 @@ type Server struct {
 	limits      config.Limits
 	demo        bool
 	version     string
-	tokenizing  int // texts at once
+	cores       int
 	audit       *audit.Log
 	traces      *traces.Exporter
 	log         *slog.Logger
@@ -75,7 +75,7 @@ func New(o Options) *Server {
 		limits:      o.Limits,
 		demo:        o.Demo,
 		version:     o.Version,
-		tokenizing:  runtime.GOMAXPROCS(0), // as the scheduler has it when the daemon opens
+		cores:       o.Cores,
 		audit:       o.Audit,
 		traces:      o.Traces,
 		log:         o.Log,
