@@ -53,6 +53,7 @@ type class struct {
 type device struct {
 	Device
 	prompt bool  // it is Prompt
+	aside  int   // tokens of the longest batch of an Aside; 0: it is none
 	sick   error // why it is not used; nil if it is
 }
 
@@ -69,7 +70,11 @@ func newLane(s *Scheduler, v Served) (*lane, error) {
 	l.info.BatchTokens = s.options.BatchTokens
 	for _, d := range v.Devices {
 		_, prompt := d.(Prompt)
-		l.devices = append(l.devices, &device{Device: d, prompt: prompt})
+		beside := &device{Device: d, prompt: prompt}
+		if a, ok := d.(Aside); ok {
+			beside.aside = a.AsideTokens()
+		}
+		l.devices = append(l.devices, beside)
 	}
 	for p := range l.classes {
 		l.classes[p].prepared = newBatch()
@@ -263,7 +268,7 @@ func (l *lane) runs(p int) bool { return p < len(l.devices) && l.devices[p].sick
 // working counts the devices in use.
 func (l *lane) working() (n int) {
 	for _, d := range l.devices {
-		if d.sick == nil {
+		if d.sick == nil && d.aside == 0 {
 			n++
 		}
 	}

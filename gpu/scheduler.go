@@ -61,6 +61,8 @@ type Scheduler struct {
 	cut     context.CancelFunc
 	running sync.WaitGroup // the workers, the probes of sick devices, and what callers left
 
+	foreground foreground
+
 	mu          sync.Mutex
 	room        *sync.Cond // something stopped waiting
 	processors  []processor
@@ -76,6 +78,7 @@ type Scheduler struct {
 type processor struct {
 	lane  *lane      // whose batch runs; nil: none
 	since time.Time  // when it began
+	bulk  bool       // it is a bulk batch
 	wake  *sync.Cond // it is free and something waits, or closed is set
 }
 
@@ -127,7 +130,9 @@ func (s *Scheduler) start() {
 }
 
 func (s *Scheduler) newWorker() *worker {
-	return &worker{scheduler: s, spare: newBatch(), part: newBatch()}
+	w := &worker{scheduler: s, spare: newBatch(), part: newBatch()}
+	w.yield = w.giveWay
+	return w
 }
 
 func (o Options) filled() Options {

@@ -170,7 +170,7 @@ func (s *Scheduler) choose(p int) (chosen *lane, priority Priority) {
 	}
 	for range 2 {
 		for _, l := range s.lanes {
-			if l.runs(p) && s.wanted(l, priority) && (chosen == nil || l.served < chosen.served) {
+			if l.runs(p) && s.wanted(l, priority) && s.suits(l, p, priority) && (chosen == nil || l.served < chosen.served) {
 				chosen = l
 			}
 		}
@@ -180,6 +180,13 @@ func (s *Scheduler) choose(p int) (chosen *lane, priority Priority) {
 		priority = 1 - priority
 	}
 	return nil, 0
+}
+
+// suits reports whether processor p may run l's next batch of the priority: that of
+// an Aside only short ones of calls that would wait for bulk.
+func (s *Scheduler) suits(l *lane, p int, priority Priority) bool {
+	most := l.devices[p].aside
+	return most == 0 || priority == Interactive && s.processors[p-1].bulk && l.classes[priority].prepared.input.Tokens() <= most
 }
 
 // wanted takes out of the prepared batch what nobody waits for any more, fills
@@ -206,7 +213,7 @@ func (s *Scheduler) begin(p int, l *lane, priority Priority, w *worker) *run {
 		s.left(l, it)
 		s.options.Hooks.Wait(l.info.Model, priority, now.Sub(it.call.arrived))
 	}
-	s.processors[p].lane, s.processors[p].since = l, now
+	s.processors[p].lane, s.processors[p].since, s.processors[p].bulk = l, now, priority == Bulk
 	s.batches++
 	l.served = s.batches
 	if priority == Interactive {
@@ -232,15 +239,15 @@ func (v *streak) add(p Priority, tokens int, bulkWaits bool) {
 	v.batches, v.tokens = v.batches+1, v.tokens+tokens
 }
 
-// end frees the processor of a run. What a failed one took says nothing of the
-// device's speed.
+// end frees the processor of a run. What one took that failed, or stood still, says
+// nothing of the device's speed.
 func (s *Scheduler) end(r *run, tokens int, took time.Duration, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if err == nil {
+	if stood := r.stood.Swap(false); err == nil && !stood {
 		r.lane.speed.add(tokens, took)
 	}
-	s.processors[r.processor].lane = nil
+	s.processors[r.processor].lane, s.processors[r.processor].bulk = nil, false
 	if s.waits() {
 		s.processors[r.processor].wake.Signal()
 	}

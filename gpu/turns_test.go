@@ -125,7 +125,7 @@ func (v *intervals) run(b *Batch) error {
 	time.Sleep(time.Duration(b.Tokens()) * ms)
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	v.all = append(v.all, interval{b.Bulk, from, time.Now()})
+	v.all = append(v.all, interval{b.GiveWay != nil, from, time.Now()})
 	return nil
 }
 
@@ -222,7 +222,7 @@ func TestBulkIsShortBesideQueries(t *testing.T) {
 				default:
 					after = append(after, b.Tokens())
 				}
-				require.Equal(t, b.Tokens() != query, b.Bulk)
+				require.Equal(t, b.Tokens() != query, b.GiveWay != nil)
 				return nil
 			}})
 			defer stop()

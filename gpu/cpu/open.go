@@ -11,7 +11,10 @@ import (
 func Open(p Precision, o gpu.Options, dirs ...string) (*gpu.Scheduler, error) {
 	open := func(m *model.Model, t *tokenizer.Tokenizer) ([]gpu.Device, error) {
 		d, err := NewFor(m, t, p)
-		return []gpu.Device{d}, err
+		if err != nil {
+			return nil, err
+		}
+		return []gpu.Device{d, d.aside()}, nil
 	}
 	return gpu.Open(open, o, dirs...)
 }
