@@ -16,7 +16,8 @@ import (
 
 // Served is a model and the devices that run it, replicas of each other. The
 // first runs on the scheduler's processor 0, the next on 1, and so on: on one
-// processor one batch runs at a time, whichever model's it is.
+// processor one batch runs at a time, whichever model's it is. An Aside comes after
+// the device that it runs beside.
 type Served struct {
 	Model     *model.Model
 	Tokenizer *tokenizer.Tokenizer
@@ -70,11 +71,11 @@ func newLane(s *Scheduler, v Served) (*lane, error) {
 	l.info.BatchTokens = s.options.BatchTokens
 	for _, d := range v.Devices {
 		_, prompt := d.(Prompt)
-		beside := &device{Device: d, prompt: prompt}
+		own := &device{Device: d, prompt: prompt}
 		if a, ok := d.(Aside); ok {
-			beside.aside = a.AsideTokens()
+			own.aside = a.AsideTokens()
 		}
-		l.devices = append(l.devices, beside)
+		l.devices = append(l.devices, own)
 	}
 	for p := range l.classes {
 		l.classes[p].prepared = newBatch()

@@ -46,7 +46,7 @@ const (
 // nothing interactive waits, or after bulkShare interactive batches. So a call
 // waits for one bulk batch, and one more for every bulkShare interactive batches
 // that go before it. While interactive calls come, bulk batches are as short as
-// leaves bulk its share of the tokens.
+// leaves bulk its share of the tokens; an Aside runs short interactive ones beside them.
 type Scheduler struct {
 	options    Options
 	lanes      []*lane

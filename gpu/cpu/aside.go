@@ -1,8 +1,6 @@
 package cpu
 
-import (
-	"sluice/gpu"
-)
+import "sluice/gpu"
 
 // aside is a device of the same weights with memory and one worker of its own, for
 // batches that are worth no more.

@@ -7,7 +7,7 @@ import (
 	"sluice/model/tokenizer"
 )
 
-// Open is gpu.Open on all cores, which the models share.
+// Open is gpu.Open on all cores, which the models share. Each has an aside.
 func Open(p Precision, o gpu.Options, dirs ...string) (*gpu.Scheduler, error) {
 	open := func(m *model.Model, t *tokenizer.Tokenizer) ([]gpu.Device, error) {
 		d, err := NewFor(m, t, p)
