@@ -21,7 +21,10 @@ import (
 	"sluice/needs"
 )
 
-var sentences = flag.Int("sentences", 0, "rows of BenchmarkSentences")
+var (
+	sentences = flag.Int("sentences", 0, "rows of BenchmarkSentences")
+	recall    = flag.Float64("recall", ivf.DefaultRecall, "that BenchmarkSentences wants")
+)
 
 // BenchmarkSentences searches sentence vectors under filters and prints recall
 // of the ten nearest, and CPU time: for each query the least of a few runs.
@@ -38,7 +41,7 @@ func BenchmarkSentences(b *testing.B) {
 	require.NoError(b, err)
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
-	s := &searcher{space: ivf.NewSpace(v.Dims), vectors: v}
+	s := &searcher{space: ivf.NewSpace(v.Dims, *recall), vectors: v}
 	before := cpuTime(unix.CLOCK_PROCESS_CPUTIME_ID)
 	s.listed = s.build(b, ivf.Lists(*sentences))
 	fmt.Fprintf(os.Stderr, "%d rows built in %.1f CPU s, %d bytes a row\n", *sentences,

@@ -13,6 +13,7 @@ import (
 	"strconv"
 
 	"sluice/bench/figures"
+	"sluice/index/local/ivf"
 	"sluice/kernels/simd"
 )
 
@@ -46,7 +47,8 @@ func (o *SearchOptions) setDefaults() {
 // Search measures the dense leg of the embedded index with one thread under
 // filters, the peers in between, turn by turn. Every row is a document. Of a
 // peer's settings the cheapest count that reach a recall of .95, .97 and .99,
-// chosen on the same queries. The caller sets the file's Command.
+// chosen on the same queries; ours is set to the same recall, and by default to
+// .99 beside those of .95. The caller sets the file's Command.
 //
 // Figures of a contestant c under filters of kind d (random, correlated: whole
 // topics are allowed) that allow p percent (0.01 to 100); ours answers query by
@@ -54,15 +56,15 @@ func (o *SearchOptions) setDefaults() {
 // tenth of a second: c.d.selp.recall@10
 // against an exact search, .qps and .queries_per_cpu_s (medians of the rounds),
 // .p50_ms, .p95_ms, .p50_cpu_ms and .p95_cpu_ms (query by query); of a peer
-// also .setting, and the same as c.d.selp.at0.97 and at0.99.
+// also .setting; and the same as c.d.selp.at0.95, at0.97 and at0.99.
 //
 // selp.recall@10, .qps and so on are ours, the worse of both kinds.
 // best_peer.selp.qps is that of the peer that does the most queries a CPU
 // second of those that reach .95, and ratio.selp.qps_to_best_peer the median of
 // the rounds' ratios to it, with .min and .max; ratio.cpu.selp. the same in CPU
 // time, ratio.selp.p95_cpu_to_best_peer ours over the peer's, and
-// ratio.cpu.selp.qps_to_best_peer.at0.97 and at0.99 to the best one there: of
-// both kinds the one with the smaller ratio in CPU time.
+// ratio.cpu.selp.qps_to_best_peer.at0.95, at0.97 and at0.99, both at that recall:
+// of both kinds the one with the smaller ratio in CPU time.
 //
 // build_cpu_s, c.build_cpu_s and ratio.build_to_hnswlib are CPU time, of the run
 // that built the index; bytes_per_vector is the memory that an open index and
@@ -91,7 +93,8 @@ type searchBench struct {
 	recorder
 	vectors *Vectors
 	dot     func(a, b []float32) float32
-	own     *searched
+	own     *searched   // as it is by default
+	set     []*searched // by target: what is compared there
 	peers   *densePeers // nil: none
 	scratch string      // folder for the filters
 }
@@ -116,6 +119,13 @@ func (o SearchOptions) open(ctx context.Context) (_ *searchBench, err error) {
 	if b.own, err = openSearched(ctx, dir, b.vectors, o.Log, b.Figures); err != nil {
 		return nil, err
 	}
+	for i, target := range targets {
+		at, err := b.own.at(target.own, i)
+		if err != nil {
+			return nil, err
+		}
+		b.set = append(b.set, at)
+	}
 	if o.Peers != nil {
 		if b.peers, err = o.Peers.dense(ctx, dir, b.scratch, b.vectors); err != nil {
 			return nil, err
@@ -126,8 +136,11 @@ func (o SearchOptions) open(ctx context.Context) (_ *searchBench, err error) {
 }
 
 func (b *searchBench) close() (err error) {
+	for _, s := range b.set {
+		err = errors.Join(err, s.close(), os.RemoveAll(s.dir))
+	}
 	if b.own != nil {
-		err = b.own.close()
+		err = errors.Join(err, b.own.close())
 	}
 	if b.peers != nil {
 		err = errors.Join(err, b.peers.Close())
@@ -161,7 +174,7 @@ func (b *searchBench) measureShare(ctx context.Context, share float64) error {
 
 // measure has all contestants search at a point, turn by turn.
 func (b *searchBench) measure(ctx context.Context, p *point) ([]*comparison, error) {
-	warm, err := b.own.turn(ctx, p, b.Queries, 1)
+	ours, err := b.enterOwn(ctx, p)
 	if err != nil {
 		return nil, err
 	}
@@ -169,28 +182,52 @@ func (b *searchBench) measure(ctx context.Context, p *point) ([]*comparison, err
 	if err != nil {
 		return nil, err
 	}
-	var ours []searchTurn
 	for range b.Rounds {
-		t, err := b.own.turn(ctx, p, b.Queries, p.passes(warm.each()))
-		if err != nil {
+		if err := b.round(ctx, p, ours, entrants); err != nil {
 			return nil, err
 		}
-		ours = append(ours, t)
-		for _, e := range entrants {
-			if t, err = b.peers.turn(e.peer, e.setting, p, b.Queries, p.passes(e.trial)); err != nil {
-				return nil, err
-			}
-			e.turns = append(e.turns, t)
-		}
 	}
-	b.report("sluice."+p.name, ours, p.recall(warm.Hits))
+	for i, o := range ours {
+		b.report("sluice."+p.name+targets[i].suffix, o.turns, o.recall)
+	}
 	return b.compare(p, ours, entrants), nil
 }
 
-// entrant is a peer with one setting.
+// enterOwn tries ours at each target.
+func (b *searchBench) enterOwn(ctx context.Context, p *point) (ours []*entrant, err error) {
+	for _, s := range b.set {
+		t, err := s.turn(ctx, p, b.Queries, 1)
+		if err != nil {
+			return nil, err
+		}
+		ours = append(ours, &entrant{recall: p.recall(t.Hits), trial: t.each()})
+	}
+	return ours, nil
+}
+
+// round is a turn of every contestant.
+func (b *searchBench) round(ctx context.Context, p *point, ours, entrants []*entrant) error {
+	for i, o := range ours {
+		t, err := b.set[i].turn(ctx, p, b.Queries, p.passes(o.trial))
+		if err != nil {
+			return err
+		}
+		o.turns = append(o.turns, t)
+	}
+	for _, e := range entrants {
+		t, err := b.peers.turn(e.peer, e.setting, p, b.Queries, p.passes(e.trial))
+		if err != nil {
+			return err
+		}
+		e.turns = append(e.turns, t)
+	}
+	return nil
+}
+
+// entrant is a contestant with one setting.
 type entrant struct {
 	peer    string
-	setting int
+	setting int // a peer's
 	recall  float64
 	trial   float64 // CPU seconds of a query
 	turns   []searchTurn
@@ -198,11 +235,12 @@ type entrant struct {
 
 func (e *entrant) rate() float64 { return figures.MedianOf(each(e.turns, searchTurn.perCPU)) }
 
-// targets are the recalls at which peers are compared, and their figures' suffixes.
+// targets are the recalls at which ours and peers are compared, and their
+// figures' suffixes.
 var targets = []struct {
-	recall float64
-	suffix string
-}{{.95, ""}, {.97, ".at0.97"}, {.99, ".at0.99"}}
+	own, recall float64
+	suffix      string
+}{{ivf.DefaultRecall, .95, ""}, {.95, .95, ".at0.95"}, {.97, .97, ".at0.97"}, {.99, .99, ".at0.99"}}
 
 // hopeless is how many times the CPU time of the fastest peer another takes
 // whose longer settings are not tried any more.

@@ -63,7 +63,7 @@ func TestSearch(t *testing.T) {
 		}
 		require.Equal(t, 1.0, f[place+".recall@10"], "so few are all scored")
 		require.InEpsilon(t, .01, f["best_peer."+place+".qps"], 1e-9)
-		for _, suffix := range []string{"", ".at0.97", ".at0.99"} {
+		for _, suffix := range []string{"", ".at0.95", ".at0.97", ".at0.99"} {
 			require.Greater(t, f["ratio."+place+".qps_to_best_peer"+suffix], 1.0)
 			require.Greater(t, f["ratio.cpu."+place+".qps_to_best_peer"+suffix], 1.0)
 			require.Less(t, f["ratio."+place+".p95_cpu_to_best_peer"+suffix], 1.0)

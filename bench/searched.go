@@ -14,6 +14,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/cockroachdb/pebble/v2/vfs"
+
 	"sluice/bench/figures"
 	"sluice/bench/load"
 	"sluice/filter"
@@ -85,6 +87,20 @@ func (s *searched) built(ctx context.Context, v *Vectors, log io.Writer) (float6
 	return o.Seconds, save(note, data)
 }
 
+// at opens the same files, linked beside them under a number, set to a recall.
+func (s *searched) at(recall float64, number int) (*searched, error) {
+	linked := &searched{dir: fmt.Sprintf("%s-%d", s.dir, number), options: s.options}
+	linked.options.Recall = recall
+	err := errors.Join(os.RemoveAll(linked.dir), local.Link(s.dir, linked.dir, vfs.Default))
+	if err == nil {
+		err = linked.openReader()
+	}
+	if err != nil {
+		return nil, errors.Join(err, linked.close(), os.RemoveAll(linked.dir))
+	}
+	return linked, nil
+}
+
 func (s *searched) build(ctx context.Context, v *Vectors) (err error) {
 	if err := os.MkdirAll(filepath.Dir(s.dir), 0o755); err != nil {
 		return err
@@ -113,10 +129,7 @@ func (s *searched) build(ctx context.Context, v *Vectors) (err error) {
 func (s *searched) open(ctx context.Context, v *Vectors, out map[string]float64) (err error) {
 	before := anonymous()
 	start := time.Now()
-	if s.index, err = local.Open(s.dir, s.options); err != nil {
-		return err
-	}
-	if s.reader, err = s.index.Reader(); err != nil {
+	if err := s.openReader(); err != nil {
 		return err
 	}
 	out["open_ms"] = milliseconds(time.Since(start))
@@ -127,6 +140,14 @@ func (s *searched) open(ctx context.Context, v *Vectors, out map[string]float64)
 	out["segments"] = float64(s.index.Stats().Segments)
 	size, err := sizeOf(s.dir)
 	out["disk_bytes_per_vector"] = float64(size) / float64(v.count())
+	return err
+}
+
+func (s *searched) openReader() (err error) {
+	if s.index, err = local.Open(s.dir, s.options); err != nil {
+		return err
+	}
+	s.reader, err = s.index.Reader()
 	return err
 }
 

@@ -52,7 +52,7 @@ type comparison struct {
 
 // compare records the peers' figures at a point. The comparisons are by target;
 // nil: no peer reaches it.
-func (b *searchBench) compare(p *point, ours []searchTurn, entrants []*entrant) []*comparison {
+func (b *searchBench) compare(p *point, ours, entrants []*entrant) []*comparison {
 	compared := make([]*comparison, len(targets))
 	for i, target := range targets {
 		var best *entrant
@@ -70,9 +70,9 @@ func (b *searchBench) compare(p *point, ours []searchTurn, entrants []*entrant) 
 		name := best.peer + "." + p.name + target.suffix
 		compared[i] = &comparison{
 			best.peer, b.Figures[name+".qps"],
-			quotients(each(ours, searchTurn.rate), each(best.turns, searchTurn.rate)),
-			quotients(each(ours, searchTurn.perCPU), each(best.turns, searchTurn.perCPU)),
-			b.Figures["sluice."+p.name+".p95_cpu_ms"] / b.Figures[name+".p95_cpu_ms"],
+			quotients(each(ours[i].turns, searchTurn.rate), each(best.turns, searchTurn.rate)),
+			quotients(each(ours[i].turns, searchTurn.perCPU), each(best.turns, searchTurn.perCPU)),
+			b.Figures["sluice."+p.name+target.suffix+".p95_cpu_ms"] / b.Figures[name+".p95_cpu_ms"],
 		}
 		b.record(p.name, target.suffix, compared[i])
 	}
@@ -91,17 +91,8 @@ func (b *searchBench) record(place, suffix string, c *comparison) {
 // recordWorse records, of the points of one share, ours where they are worst,
 // and the comparison where the ratio in CPU time is least.
 func (b *searchBench) recordWorse(place string, points []string, compared [][]*comparison) {
-	for name, worse := range map[string]func(a, b float64) float64{
-		".recall@10": math.Min, ".qps": math.Min, ".queries_per_cpu_s": math.Min,
-		".p50_ms": math.Max, ".p95_ms": math.Max, ".p50_cpu_ms": math.Max, ".p95_cpu_ms": math.Max,
-	} {
-		value := b.Figures["sluice."+points[0]+name]
-		for _, p := range points[1:] {
-			value = worse(value, b.Figures["sluice."+p+name])
-		}
-		b.Figures[place+name] = value
-	}
 	for i, target := range targets {
+		b.recordOwn(place, target.suffix, points)
 		var worst *comparison
 		for _, c := range compared {
 			if c[i] != nil && (worst == nil || figures.MedianOf(c[i].cpu) < figures.MedianOf(worst.cpu)) {
@@ -111,5 +102,19 @@ func (b *searchBench) recordWorse(place string, points []string, compared [][]*c
 		if worst != nil {
 			b.record(place, target.suffix, worst)
 		}
+	}
+}
+
+// recordOwn records the worst figures of ours at the points of one share.
+func (b *searchBench) recordOwn(place, suffix string, points []string) {
+	for name, worse := range map[string]func(a, b float64) float64{
+		".recall@10": math.Min, ".qps": math.Min, ".queries_per_cpu_s": math.Min,
+		".p50_ms": math.Max, ".p95_ms": math.Max, ".p50_cpu_ms": math.Max, ".p95_cpu_ms": math.Max,
+	} {
+		value := b.Figures["sluice."+points[0]+suffix+name]
+		for _, p := range points[1:] {
+			value = worse(value, b.Figures["sluice."+p+suffix+name])
+		}
+		b.Figures[place+suffix+name] = value
 	}
 }

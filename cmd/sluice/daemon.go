@@ -241,7 +241,7 @@ func (d *daemon) openIndex(c store.Collection, fresh bool) (index.Index, error) 
 	info := d.embedder.Info()
 	options := local.Options{
 		Dimensions: c.Settings.Dimensions(info.Dimensions), Model: c.Settings.Model(info.Digest), Analyzer: analyzer,
-		MergeLimit: d.merges, Cores: d.cores, Log: d.log, Hold: d.hold(),
+		Recall: d.config.DenseRecall, MergeLimit: d.merges, Cores: d.cores, Log: d.log, Hold: d.hold(),
 	}
 	if !fresh {
 		ix, err := local.Open(dir, options)

@@ -139,7 +139,7 @@ func TestQueriesDoNotAllocate(t *testing.T) {
 		require.NoError(t, err)
 		state, allowed, vector := newSnapshot(1, []part{{seg: seg}}), every(3, documents), c.vector()
 		memory, clauses := new(scratch), english(t).Parse(`w1 w2 w3 w5* "w1 w2"`)
-		space := ivf.NewSpace(testDims)
+		space := ivf.NewSpace(testDims, ivf.DefaultRecall)
 		dense = testing.AllocsPerRun(20, func() {
 			s := denseSearch{space: space, state: state, allowed: allowed, query: vector, denseMemory: &memory.dense}
 			_, err = s.run(t.Context(), 10)

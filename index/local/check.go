@@ -30,7 +30,7 @@ func Check(dir string, fs vfs.FS) (Report, error) {
 	if err != nil {
 		return Report{}, err
 	}
-	c := checker{dir: dir, options: options, space: ivf.NewSpace(options.Dimensions), live: roaring.New(), rows: roaring.New()}
+	c := checker{dir: dir, options: options, space: options.space(), live: roaring.New(), rows: roaring.New()}
 	for _, entry := range m.segments {
 		if err := c.segment(entry); err != nil {
 			c.problems = append(c.problems, fmt.Errorf("%s: %w", options.FS.PathJoin(dir, segmentName(entry.id)), err))
@@ -47,7 +47,7 @@ func Inspect(dir string) (Report, error) {
 	if err != nil {
 		return Report{}, err
 	}
-	space := ivf.NewSpace(options.Dimensions)
+	space := options.space()
 	for _, entry := range m.segments {
 		p, err := openPart(dir, options, space, entry)
 		if err != nil {

@@ -13,7 +13,6 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 
 	"sluice/index"
-	"sluice/index/local/ivf"
 	"sluice/index/text"
 )
 
@@ -37,7 +36,7 @@ func Compare(ctx context.Context, dir string, files vfs.FS, analyzer text.Analyz
 	}
 	c := comparison{analyzer: analyzer, seed: maphash.MakeSeed(), seen: roaring.New(), skip: skip, report: report}
 	defer func() { releaseAll(c.parts) }()
-	space := ivf.NewSpace(options.Dimensions)
+	space := options.space()
 	for _, entry := range m.segments {
 		p, err := openPart(dir, options, space, entry)
 		if err != nil {

@@ -99,7 +99,7 @@ func TestCompareCodes(t *testing.T) {
 	disk, options, documents := compared(t)
 	m, err := readManifest(disk, "index")
 	require.NoError(t, err)
-	space := ivf.NewSpace(testDims)
+	space := ivf.NewSpace(testDims, ivf.DefaultRecall)
 	p, err := openPart("index", options, space, m.segments[0])
 	require.NoError(t, err)
 	require.NotNil(t, p.seg.codes)

@@ -56,7 +56,7 @@ func Open(dir string, options Options) (*Index, error) {
 	if err != nil {
 		return nil, err
 	}
-	space := ivf.NewSpace(options.Dimensions)
+	space := options.space()
 	parts, err := openParts(dir, options, space, m)
 	if err != nil {
 		return nil, err

@@ -12,6 +12,7 @@ import (
 	"golang.org/x/time/rate"
 
 	"sluice/index"
+	"sluice/index/local/ivf"
 	"sluice/index/text"
 )
 
@@ -21,6 +22,11 @@ type Options struct {
 	Dimensions int // 0: rows have no vectors, only the lexical leg finds them
 	Analyzer   text.Analyzer
 	Model      string // digest of what made the vectors; only compared
+
+	// Recall is the share of the ten nearest rows that the dense leg finds on
+	// average, where so many are allowed that it does not score all; 0.9 to 0.995,
+	// 0: ivf.DefaultRecall. It is a matter of searches, not of the files.
+	Recall float64
 
 	FreshRows  int           // rows kept in memory before they are sealed; 0: 8,192
 	FreshBytes int           // the same in bytes; 0: 32 MiB
@@ -38,12 +44,20 @@ type Options struct {
 	listedRows  int  // and lists; 0: defaultListedRows
 }
 
+// Bounds of Options.Recall.
+const (
+	LeastRecall = 0.9
+	MostRecall  = 0.995
+)
+
 const (
 	maxDimensions     = 1 << 16
 	defaultFreshRows  = 8192
 	defaultFreshBytes = 32 << 20
 	defaultHoldRows   = 1 << 16 // to be measured on a GPU
 )
+
+func (o Options) space() *ivf.Space { return ivf.NewSpace(o.Dimensions, o.Recall) }
 
 // withDefaults fills in and validates.
 func (o Options) withDefaults() (Options, error) {
@@ -61,6 +75,9 @@ func (o Options) withDefaults() (Options, error) {
 	}
 	if o.listedRows == 0 {
 		o.listedRows = defaultListedRows
+	}
+	if o.Recall == 0 {
+		o.Recall = ivf.DefaultRecall
 	}
 	if o.HoldRows == 0 {
 		o.HoldRows = defaultHoldRows
@@ -85,6 +102,8 @@ func (o Options) validate() error {
 		return fmt.Errorf("no analyzer: %w", index.ErrInvalid)
 	case len(o.Model) > maxName:
 		return fmt.Errorf("model digest of %d bytes: %w", len(o.Model), index.ErrInvalid)
+	case !(o.Recall >= LeastRecall && o.Recall <= MostRecall):
+		return fmt.Errorf("a recall of %g, %g to %g are possible: %w", o.Recall, LeastRecall, MostRecall, index.ErrInvalid)
 	case o.FreshRows < 0 || o.FreshBytes < 0:
 		return fmt.Errorf("negative bound on fresh rows: %w", index.ErrInvalid)
 	case o.MergeLimit != nil && o.MergeLimit.Burst() < 1:

@@ -21,6 +21,7 @@ type Config struct {
 	Classifier     string        `yaml:"classifier" doc:"Sequence classifier for the call /predict: a name that 'sluice model pull' knows, or a directory. Empty: the reranker."`
 	Device         string        `yaml:"device" doc:"What runs the models: cpu; cuda, all NVIDIA GPUs, or some as in cuda:0,1 ('sluice devices' lists them); auto, cuda where there is a GPU, else cpu; or gorgonia, which runs them as expression graphs in f32: an independent check of cpu's vectors, many times as slow."`
 	Precision      string        `yaml:"precision" doc:"Arithmetic of the models: f32, bf16, int8, or auto for the fastest on this CPU that keeps each model's vectors; GPUs have bf16 only. Vectors of different precisions do not mix: what one has embedded, another refuses to serve."`
+	DenseRecall    float64       `yaml:"dense_recall" doc:"Share of the ten nearest passages that a dense search finds on average where so many are allowed that it does not score all of them: 0.9 to 0.995. Less is faster (docs/tuning.md). Of the index in the data directory; Milvus has its own ways."`
 	Policies       string        `yaml:"policies" doc:"Directory of Cedar policies (*.cedar) and their schema. Empty: readers alone decide, within the tenant."`
 	Planner        *Planner      `yaml:"planner" doc:"A chat model that plans the chunks of collections with the chunker plan/1. Without it rules do. It sees the documents' text; a document that it gives no plan for is not written."`
 	Answer         *Answer       `yaml:"answer" doc:"A chat model that answers questions from passages (docs/answers.md). Without it answers are the passages alone. It sees the text of passages that whoever asks may read."`
@@ -175,6 +176,7 @@ func Default() Config {
 		Model:       "all-minilm-l6-v2",
 		Device:      "cpu",
 		Precision:   "auto",
+		DenseRecall: 0.99,
 		Milvus:      []string{},
 		MilvusDown:  "error",
 		Limits: Limits{

@@ -181,7 +181,7 @@ func appendSettings(all []setting, prefix string, v reflect.Value) []setting {
 		switch field.Type.Kind() {
 		case reflect.Struct:
 			all = appendSettings(all, prefix+name+".", v.Field(i))
-		case reflect.String, reflect.Int, reflect.Int64:
+		case reflect.String, reflect.Int, reflect.Int64, reflect.Float64:
 			all = append(all, setting{prefix + name, field.Tag.Get("doc"), v.Field(i)})
 		}
 	}

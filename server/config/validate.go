@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"sluice/gpu/cuda"
+	"sluice/index/local"
 )
 
 var roles = []string{"read", "write", "admin"}
@@ -52,6 +53,7 @@ func (c Config) Validate() error {
 		c.validateStore(),
 		required("model", c.Model),
 		c.validateDevice(),
+		c.validateRecall(),
 		c.validateMilvus(),
 		c.TLS.validate(),
 		c.Limits.validate(),
@@ -100,6 +102,13 @@ func (c Config) validateDevice() error {
 	}
 	if err := oneOf("precision", c.Precision, allowed...); err != nil {
 		return fmt.Errorf("%w, with device %s", err, c.Device)
+	}
+	return nil
+}
+
+func (c Config) validateRecall() error {
+	if !(c.DenseRecall >= local.LeastRecall && c.DenseRecall <= local.MostRecall) {
+		return fmt.Errorf("dense_recall: must be from %g to %g", local.LeastRecall, local.MostRecall)
 	}
 	return nil
 }

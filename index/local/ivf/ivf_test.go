@@ -92,7 +92,7 @@ func matching(words []uint64, live []uint64) (rows []uint32) {
 
 func everySpace(t *testing.T, dims int, check func(t *testing.T, s *Space)) {
 	for _, set := range simd.Supported() {
-		t.Run(set.Level, func(t *testing.T) { check(t, newSpace(dims, set)) })
+		t.Run(set.Level, func(t *testing.T) { check(t, newSpace(dims, DefaultRecall, set)) })
 	}
 }
 
@@ -129,7 +129,7 @@ func TestExactWithoutLists(t *testing.T) {
 // TestLists: lists find nearly all, only what is allowed and live, each row once.
 func TestLists(t *testing.T) {
 	const rows, dims, k = 30_000, 64, 10
-	s := NewSpace(dims)
+	s := NewSpace(dims, DefaultRecall)
 	v := clustered(1, rows, dims)
 	x := build(t, s, v, Lists(rows))
 	rng := rand.New(rand.NewPCG(3, 1))
@@ -180,6 +180,40 @@ func TestLists(t *testing.T) {
 	}
 }
 
+// TestRecall: what is wanted is found, and less is less work.
+func TestRecall(t *testing.T) {
+	const rows, dims, k, queries = 30_000, 64, 10, 40
+	v := clustered(11, rows, dims)
+	data := build(t, NewSpace(dims, DefaultRecall), v, Lists(rows)).Bytes()
+	allowed := NewAllowed(bitsOf(rows, func(row int) bool { return row%5 != 0 }))
+	before, work := 0.0, 0
+	for _, recall := range []float64{0.9, 0.97, 0.995} {
+		s := NewSpace(dims, recall)
+		x, err := s.Open(data)
+		require.NoError(t, err)
+		rng := rand.New(rand.NewPCG(12, 1))
+		found, looked := 0, 0
+		var q Query
+		var memory Scratch
+		for range queries {
+			query := v.query(rng)
+			s.Prepare(&q, query)
+			got := v.best(query, k, x.Search(&q, allowed, nil, k, float32(math.Inf(-1)), &memory))
+			looked += len(memory.chunks)
+			for _, row := range v.best(query, k, matching(allowed.Words(rows), nil)) {
+				if slices.Contains(got, row) {
+					found++
+				}
+			}
+		}
+		share := float64(found) / (k * queries)
+		require.Greater(t, share, recall-0.02)
+		require.GreaterOrEqual(t, share, before)
+		require.Greater(t, looked, work)
+		before, work = share, looked
+	}
+}
+
 // TestListsGiveUp: where estimates tell nothing apart, scoring all rows ends the search.
 func TestListsGiveUp(t *testing.T) {
 	const rows, dims = 30_000, 8
@@ -187,7 +221,7 @@ func TestListsGiveUp(t *testing.T) {
 	for i := range rows {
 		v.row(i)[i%2] = 1
 	}
-	s := NewSpace(dims)
+	s := NewSpace(dims, DefaultRecall)
 	x := build(t, s, v, 100)
 	var q Query
 	var memory Scratch
@@ -202,7 +236,7 @@ func TestListsGiveUp(t *testing.T) {
 // TestSameForAnyThreads: the training depends on the seed and the vectors alone.
 func TestSameForAnyThreads(t *testing.T) {
 	v := clustered(4, 3000, 64)
-	s := NewSpace(64)
+	s := NewSpace(64, DefaultRecall)
 	build := func(threads int, seed uint64) []byte {
 		x, err := s.Build(t.Context(), v.rows(), v.row, Options{Lists: 60, Threads: threads, Seed: seed})
 		require.NoError(t, err)
@@ -214,7 +248,7 @@ func TestSameForAnyThreads(t *testing.T) {
 
 func TestEveryRowIsInItsLists(t *testing.T) {
 	v := clustered(5, 2000, 64)
-	x := build(t, NewSpace(64), v, 50)
+	x := build(t, NewSpace(64, DefaultRecall), v, 50)
 	times := make([]int, v.rows())
 	for _, id := range x.ids {
 		if id != none {
@@ -228,7 +262,7 @@ func TestEveryRowIsInItsLists(t *testing.T) {
 func TestBuildCanBeCancelled(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	v, calls := clustered(6, 2000, 64), 0
-	_, err := NewSpace(64).Build(ctx, v.rows(), func(row int) []float32 {
+	_, err := NewSpace(64, DefaultRecall).Build(ctx, v.rows(), func(row int) []float32 {
 		if calls++; calls == 100 {
 			cancel()
 		}
@@ -241,14 +275,14 @@ func TestBuildCanBeCancelled(t *testing.T) {
 func TestBuildRefuses(t *testing.T) {
 	v := clustered(6, 10, 64)
 	for _, o := range []Options{{Lists: 11, Threads: 1}, {Lists: -1, Threads: 1}, {Lists: 2}} {
-		_, err := NewSpace(64).Build(t.Context(), 10, v.row, o)
+		_, err := NewSpace(64, DefaultRecall).Build(t.Context(), 10, v.row, o)
 		require.Error(t, err)
 	}
 }
 
 // TestDamage: every flipped byte and every cut is found.
 func TestDamage(t *testing.T) {
-	s, v := NewSpace(64), clustered(7, 40, 64)
+	s, v := NewSpace(64, DefaultRecall), clustered(7, 40, 64)
 	x := build(t, s, v, 5)
 	again, err := s.Open(x.Bytes())
 	require.NoError(t, err)
@@ -272,7 +306,7 @@ func TestDamage(t *testing.T) {
 
 func TestSearchDoesNotAllocate(t *testing.T) {
 	const rows, dims = 30_000, 64
-	s, v := NewSpace(dims), clustered(8, rows, dims)
+	s, v := NewSpace(dims, DefaultRecall), clustered(8, rows, dims)
 	listed := build(t, s, v, 400)
 	few, many := NewAllowed(bitsOf(rows, func(row int) bool { return row%10 == 0 })), NewAllowed(bitsOf(rows, func(row int) bool { return row%10 != 0 }))
 	var q Query
@@ -292,7 +326,7 @@ func TestSearchDoesNotAllocate(t *testing.T) {
 // are as large as the bound that decides on scoring says.
 func TestEstimateIsUnbiased(t *testing.T) {
 	const dims, rows = 384, 4000
-	s, v := NewSpace(dims), clustered(9, rows, dims)
+	s, v := NewSpace(dims, DefaultRecall), clustered(9, rows, dims)
 	block := make([]byte, ref.CodeBlock(dims))
 	var q Query
 	query := v.row(0)
@@ -318,7 +352,7 @@ func TestEstimateIsUnbiased(t *testing.T) {
 
 // FuzzOpen: damaged bytes with right checksums are refused or harmless.
 func FuzzOpen(f *testing.F) {
-	s, v := NewSpace(64), clustered(10, 40, 64)
+	s, v := NewSpace(64, DefaultRecall), clustered(10, 40, 64)
 	x, err := s.Build(f.Context(), v.rows(), v.row, Options{Lists: 5, Threads: 1})
 	require.NoError(f, err)
 	f.Add(x.Bytes(), 0, byte(0))

@@ -16,7 +16,7 @@ import (
 func TestPacked(t *testing.T) {
 	const rows, dims, k, queries = 20_000, 64, 10, 40
 	v := clustered(5, rows, dims)
-	s := NewSpace(dims)
+	s := NewSpace(dims, DefaultRecall)
 	x := build(t, s, v, 200)
 	rng := rand.New(rand.NewPCG(4, 1))
 	words := bitsOf(rows, func(row int) bool { return row%13 == 5 })

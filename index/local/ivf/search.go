@@ -133,14 +133,6 @@ const (
 
 	estimateError = 0.6 // √(1−⟨o,ō⟩²), with ⟨o,ō⟩ about .8
 
-	// A list is visited if its centroid's squared distance to the query is no
-	// more than that of the k-th row found and reach, or less where fewer rows are
-	// allowed: base + fewer·log₁₀(allowed share). Chosen on sentence vectors for
-	// a recall of .99 of ten rows.
-	reach       = 0.145
-	base, fewer = 0.165, 0.12
-	mostLists   = 14 // squared, over the lists and the allowed share: see most
-
 	// Scanning a block costs about as much as scoring so many rows.
 	rowsPerBlock = 2
 )
@@ -175,7 +167,7 @@ func (x *Index) searchLists(q *Query, a *Allowed, live []uint64, k int, floor fl
 	s.begin(x.rows)
 	share := float64(a.count) / float64(x.rows)
 	v := visit{x: x, q: q, live: live, s: s, threshold: floor, certain: floor > float32(math.Inf(-1)), budget: a.count / rowsPerBlock,
-		reach: float32(min(reach, base+fewer*math.Log10(share)))}
+		reach: x.space.effort.reachAmong(share)}
 	switch {
 	case a.count == x.rows:
 	case a.used.Swap(true):
@@ -195,7 +187,7 @@ func (x *Index) searchLists(q *Query, a *Allowed, live []uint64, k int, floor fl
 // most is how many lists a search visits at most: what is nowhere near has its
 // neighbours anywhere, and visiting all would find few of them.
 func (v *visit) most(share float64) int {
-	return min(int(math.Sqrt(mostLists*float64(v.x.lists)/share)), v.x.lists)
+	return min(int(math.Sqrt(v.x.space.effort.lists*float64(v.x.lists)/share)), v.x.lists)
 }
 
 // choose fills s.chunks with the blocks of the most nearest lists that have

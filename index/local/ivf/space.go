@@ -27,20 +27,23 @@ const (
 )
 
 // Space is what all indexes of one number of dimensions share: the random
-// rotation, after which no dimension is special, and the kernels.
+// rotation, after which no dimension is special, the effort of searches, and the
+// kernels.
 type Space struct {
 	dims, padded int
 	window       int                       // what one round of the rotation mixes
 	signs        [rotationRounds][]float32 // by round
+	effort       effort
 	kernels      *simd.Set
 }
 
-// NewSpace returns the space of vectors with so many dimensions.
-func NewSpace(dims int) *Space { return newSpace(dims, simd.Best()) }
+// NewSpace returns the space of vectors with so many dimensions, whose searches
+// of lists find such a share of the nearest rows on average.
+func NewSpace(dims int, recall float64) *Space { return newSpace(dims, recall, simd.Best()) }
 
-func newSpace(dims int, kernels *simd.Set) *Space {
+func newSpace(dims int, recall float64, kernels *simd.Set) *Space {
 	padded := max(1, (dims+granule-1)/granule) * granule
-	s := &Space{dims: dims, padded: padded, window: 1 << (bits.Len(uint(padded)) - 1), kernels: kernels}
+	s := &Space{dims: dims, padded: padded, window: 1 << (bits.Len(uint(padded)) - 1), effort: effortFor(recall), kernels: kernels}
 	random := rand.NewPCG(rotationSeed, uint64(padded))
 	for round := range s.signs {
 		s.signs[round] = make([]float32, s.window)
