@@ -1,8 +1,10 @@
 package gpu
 
 import (
+	"errors"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/stretchr/testify/require"
 )
@@ -52,7 +54,29 @@ func TestAnAsideDeviceOnlyRunsBesideBulk(t *testing.T) {
 		for _, c := range []<-chan outcome{first, second, bulk} {
 			require.NoError(t, (<-c).err)
 		}
+		first = embed(t.Context(), s, Request{Texts: []string{text(40)}, Priority: Bulk})
+		synctest.Wait()
+		second = embed(t.Context(), s, Request{Texts: []string{text(41)}, Priority: Bulk})
+		require.NoError(t, (<-first).err)
+		require.NoError(t, (<-second).err)
 		require.Empty(t, beside.seen())
 		require.Equal(t, [][]int{{40}, {41}}, d.seen()[:2])
+	})
+}
+
+// An aside device stands in for nobody: where the other is sick, so is the model, and
+// what waits for it is given up when the scheduler closes.
+func TestAnAsideDeviceIsNoReplica(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, d, _ := startAside(t)
+		d.onRun = func(*Batch) error { time.Sleep(ms); return errors.New("gone") }
+		full := Request{Texts: repeat(text(64), 16), Priority: Bulk}
+		fails := embed(t.Context(), s, full)
+		synctest.Wait()
+		waits := embed(t.Context(), s, full)
+		require.ErrorIs(t, (<-fails).err, ErrDevice)
+		require.ErrorIs(t, s.Ready(), ErrDevice)
+		require.NoError(t, s.Close(t.Context()))
+		require.ErrorIs(t, (<-waits).err, ErrClosed)
 	})
 }
