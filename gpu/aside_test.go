@@ -42,6 +42,24 @@ func TestShortQueriesRunBesideBulk(t *testing.T) {
 	})
 }
 
+// What ran aside took no turn, so that bulk is owed none for it.
+func TestWhatRunsAsideTakesNoTurn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, d, _ := startAside(t)
+		defer func() { require.NoError(t, s.Close(t.Context())) }()
+		bulk := embed(t.Context(), s, Request{Texts: repeat(text(64), 40), Priority: Bulk})
+		synctest.Wait()
+		for range 2 * bulkShare {
+			_, err := s.Embed(t.Context(), Request{Texts: []string{text(4)}})
+			require.NoError(t, err)
+		}
+		_, err := s.Embed(t.Context(), Request{Texts: []string{text(40), text(41)}})
+		require.NoError(t, err)
+		require.NoError(t, (<-bulk).err)
+		require.Equal(t, []int{40, 41}, d.seen()[1])
+	})
+}
+
 // An aside device runs nothing else: no bulk, and no queries beside others.
 func TestAnAsideDeviceOnlyRunsBesideBulk(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

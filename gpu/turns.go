@@ -219,7 +219,9 @@ func (s *Scheduler) begin(p int, l *lane, priority Priority, w *worker) *run {
 	if priority == Interactive {
 		s.interactive = now
 	}
-	s.streak.add(priority, b.input.Tokens(), s.waitsFor(Bulk))
+	if l.devices[p].aside == 0 {
+		s.streak.add(priority, b.input.Tokens(), s.waitsFor(Bulk))
+	}
 	s.room.Broadcast()
 	return &run{worker: w, processor: p, lane: l, device: l.devices[p], priority: priority, batch: b}
 }
