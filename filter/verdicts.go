@@ -2,7 +2,6 @@ package filter
 
 import (
 	"context"
-	"runtime"
 	"sync"
 
 	"github.com/RoaringBitmap/roaring/v2"
@@ -33,16 +32,16 @@ func (v *verdicts) of(p *Policies, user cedar.Entity, c *class) bool {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	if !v.decided.Contains(c.id) {
-		_ = v.decide(context.Background(), p, user, []*class{c}) // which has no end
+		_ = v.decide(context.Background(), p, user, []*class{c}, 1) // which has no end
 	}
 	return v.permitted.Contains(c.id)
 }
 
-// decide asks the policies about classes, on several cores where they are
-// many. If the context ends meanwhile, none is decided. The caller holds v.mu.
-func (v *verdicts) decide(ctx context.Context, p *Policies, user cedar.Entity, classes []*class) error {
+// decide asks the policies about classes, on several of the cores where they
+// are many. If the context ends meanwhile, none is decided. The caller holds v.mu.
+func (v *verdicts) decide(ctx context.Context, p *Policies, user cedar.Entity, classes []*class, cores int) error {
 	permitted := make([]bool, len(classes))
-	workers := min(runtime.GOMAXPROCS(0), 1+len(classes)/classesPerWorker)
+	workers := min(cores, 1+len(classes)/classesPerWorker)
 	var deciding sync.WaitGroup
 	for w := range workers {
 		from, to := w*len(classes)/workers, (w+1)*len(classes)/workers

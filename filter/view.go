@@ -2,6 +2,7 @@ package filter
 
 import (
 	"context"
+	"runtime"
 	"slices"
 	"sync/atomic"
 
@@ -31,6 +32,7 @@ type View struct {
 	dated      *roaring.Bitmap // documents with a bound of validity
 
 	ledger  *ledger
+	cores   int          // that decide many classes
 	lookups *lru.Lookups // of Sets; all Views but those of a Fork share it
 	state   uint64       // of the documents; given by the ledger
 	history history
@@ -50,6 +52,7 @@ func NewView(tenant string, policies *Policies) *View {
 		regions:    newShards[string, *roaring.Bitmap](),
 		dated:      roaring.New(),
 		ledger:     newLedger(),
+		cores:      runtime.GOMAXPROCS(0),
 		lookups:    &lru.Lookups{},
 	}
 }
@@ -59,6 +62,14 @@ func NewView(tenant string, policies *Policies) *View {
 func (v *View) CountedBy(l *lru.Lookups) *View {
 	next := v.share()
 	next.lookups = l
+	return next
+}
+
+// DecidedOn returns the View; it, and what is made from it, has so many cores decide
+// where classes are many. Without it they are those that the runtime uses.
+func (v *View) DecidedOn(cores int) *View {
+	next := v.share()
+	next.cores = cores
 	return next
 }
 
@@ -106,7 +117,7 @@ func (v *View) share() *View {
 		rows: v.rows, names: v.names, lastReader: v.lastReader, present: v.present, undeclared: v.undeclared,
 		readers: v.readers, classes: v.classes,
 		everywhere: v.everywhere, regions: v.regions, dated: v.dated,
-		ledger: v.ledger, lookups: v.lookups, state: v.state, history: v.history,
+		ledger: v.ledger, cores: v.cores, lookups: v.lookups, state: v.state, history: v.history,
 	}
 }
 
@@ -222,7 +233,7 @@ func (v *View) permitted(ctx context.Context, key askedKey, user cedar.Entity, r
 			undecided = append(undecided, c.class)
 		}
 	}
-	if err := verdicts.decide(ctx, v.policies, user, undecided); err != nil {
+	if err := verdicts.decide(ctx, v.policies, user, undecided, v.cores); err != nil {
 		return nil, err
 	}
 	v.ledger.weigh(key, verdicts)

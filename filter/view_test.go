@@ -440,6 +440,26 @@ func TestResolveContextEnds(t *testing.T) {
 	}
 }
 
+// As many cores decide as a View was told, and those made from it.
+func TestDecidedOn(t *testing.T) {
+	var changes []filter.Change
+	for i := range 4000 {
+		a := filter.Access{Readers: filter.Readers{Undeclared: true}, Attributes: filter.Attributes{"level": int64(i)}}
+		changes = append(changes, filter.Change{Ordinal: uint32(i), Access: a})
+	}
+	policies := mustParse(t, modelSchema, `permit (principal, action, resource) when { resource has level && resource.level >= 10 };`)
+	for _, cores := range []int{1, 2, 5} {
+		view := filter.NewView("t", policies).DecidedOn(cores).Apply(changes)
+		for _, v := range []*filter.View{view, view.Fork(), view.WithPolicies(policies)} {
+			ctx := &ending{Context: t.Context()}
+			ctx.left.Store(100)
+			_, err := v.ResolveContext(ctx, filter.Principal{Tenant: "t", Subject: "u"})
+			require.ErrorIs(t, err, context.Canceled)
+			require.Equal(t, int64(cores+1), ctx.late.Load(), "each worker notices once, and who waits for them")
+		}
+	}
+}
+
 // A Set that is kept is a hit until something changes; what suppositions ask is
 // not counted.
 func TestLookups(t *testing.T) {

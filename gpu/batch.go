@@ -9,7 +9,7 @@ import (
 type batch struct {
 	items         []item
 	input         Batch
-	full          bool      // the next text did not fit
+	full          int       // a budget in which the next text did not fit; 0: none
 	answers       []float32 // pooled vectors, or logits
 	norms, tokens []float32
 	began         time.Time
@@ -18,7 +18,7 @@ type batch struct {
 
 func (b *batch) reset() {
 	clear(b.items) // holds on to no call
-	b.items, b.full = b.items[:0], false
+	b.items, b.full = b.items[:0], 0
 	b.input.Reset()
 }
 
@@ -40,7 +40,7 @@ func (b *batch) keep(wanted func(item) bool) (removed bool) {
 	if len(b.items) == n {
 		return false
 	}
-	b.full = false
+	b.full = 0
 	b.input.Reset()
 	for _, it := range b.items {
 		b.input.Append(it.ids, it.types)
@@ -59,12 +59,13 @@ func (b *batch) set(items []item) {
 // fill takes texts from q while the budget lasts, at least one. A long queue
 // yields texts of one bucket; the bucket whose turn it is comes first.
 func (b *batch) fill(q *queue, budget int) {
-	for bucket := q.oldest(); bucket >= 0 && !b.full; bucket = q.oldest() {
-		for q.buckets[bucket].len() > 0 && !b.full {
-			it := q.first(bucket)
-			if b.full = len(b.items) > 0 && b.input.Tokens()+len(it.ids) > budget; !b.full {
-				b.add(q.pop(bucket))
+	for bucket := q.oldest(); bucket >= 0 && budget > b.full; bucket = q.oldest() {
+		for q.buckets[bucket].len() > 0 {
+			if len(b.items) > 0 && b.input.Tokens()+len(q.first(bucket).ids) > budget {
+				b.full = budget
+				return
 			}
+			b.add(q.pop(bucket))
 		}
 	}
 }

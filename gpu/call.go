@@ -17,7 +17,6 @@ type call struct {
 
 	// Guarded by the scheduler's lock.
 	waiting [buckets]entry
-	turn    int // the scheduler's count of bulk batches that cannot delay the call any more
 
 	mu   sync.Mutex // guards what follows
 	left int        // texts without a vector; 0: done is closed
@@ -33,9 +32,9 @@ type item struct {
 }
 
 // newCall makes a call with n texts, each with a vector of so many numbers.
-func newCall(ctx context.Context, n, width, turn int, r Request) *call {
+func newCall(ctx context.Context, n, width int, r Request) *call {
 	c := &call{
-		ctx: ctx, priority: r.Priority, tokens: r.TokenVectors, arrived: time.Now(), turn: turn,
+		ctx: ctx, priority: r.Priority, tokens: r.TokenVectors, arrived: time.Now(),
 		results: make([]Embedding, n), left: n, done: make(chan struct{}),
 	}
 	vectors := make([]float32, n*width)

@@ -7,7 +7,9 @@ import "context"
 type Batch struct {
 	IDs, Types []int32
 	Offsets    []int
-	Bulk       bool // can wait: a device that computes in this process lets others go first, again and again
+	// GiveWay is called again and again by a device that computes in this process, from
+	// each of its goroutines: it returns when others have gone first. nil: none do.
+	GiveWay func()
 }
 
 // Reset empties b and keeps its memory.
@@ -51,6 +53,13 @@ type Device interface {
 	// precisions are not to be mixed.
 	Precision() string
 	Close() error
+}
+
+// Aside is a Device that runs short interactive batches while its neighbour, the
+// device before it in Served, runs a bulk one.
+type Aside interface {
+	Device
+	AsideTokens() int // of the longest
 }
 
 // Prompt is a Device in this process that returns soon after its context has

@@ -36,7 +36,10 @@ func (s *Scheduler) unusable(l *lane) (err error) {
 	if s.closed {
 		return ErrClosed
 	}
-	for i := range l.devices {
+	for i, d := range l.devices {
+		if d.aside > 0 {
+			continue // which runs not all
+		}
 		if err = s.broken(l, i); err == nil {
 			return nil
 		}

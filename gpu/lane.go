@@ -16,7 +16,8 @@ import (
 
 // Served is a model and the devices that run it, replicas of each other. The
 // first runs on the scheduler's processor 0, the next on 1, and so on: on one
-// processor one batch runs at a time, whichever model's it is.
+// processor one batch runs at a time, whichever model's it is. An Aside comes after
+// the device that it runs beside.
 type Served struct {
 	Model     *model.Model
 	Tokenizer *tokenizer.Tokenizer
@@ -53,6 +54,7 @@ type class struct {
 type device struct {
 	Device
 	prompt bool  // it is Prompt
+	aside  int   // tokens of the longest batch of an Aside; 0: it is none
 	sick   error // why it is not used; nil if it is
 }
 
@@ -69,7 +71,11 @@ func newLane(s *Scheduler, v Served) (*lane, error) {
 	l.info.BatchTokens = s.options.BatchTokens
 	for _, d := range v.Devices {
 		_, prompt := d.(Prompt)
-		l.devices = append(l.devices, &device{Device: d, prompt: prompt})
+		own := &device{Device: d, prompt: prompt}
+		if a, ok := d.(Aside); ok {
+			own.aside = a.AsideTokens()
+		}
+		l.devices = append(l.devices, own)
 	}
 	for p := range l.classes {
 		l.classes[p].prepared = newBatch()
@@ -132,12 +138,12 @@ func (l *lane) run(ctx context.Context, n int, r Request, encode encode) ([]Embe
 	if n == 0 {
 		return nil, ctx.Err()
 	}
-	turn, err := l.scheduler.admit(l, r.Priority)
-	if err != nil {
+	if err := l.scheduler.admit(l, r.Priority); err != nil {
 		return nil, err
 	}
-	c := newCall(ctx, n, l.width, turn, r)
-	if err = l.submit(c, r, encode); err == nil {
+	c := newCall(ctx, n, l.width, r)
+	err := l.submit(c, r, encode)
+	if err == nil {
 		err = c.wait()
 	}
 	if err != nil {
@@ -252,7 +258,7 @@ func (l *lane) budget(p Priority) int {
 	if p == Interactive || !l.scheduler.beside() {
 		return most
 	}
-	return min(max(l.speed.during(besideTime), besideTokens), most)
+	return min(max(l.speed.during(besideTime), besideTokens, l.scheduler.streak.tokens/bulkShare), most)
 }
 
 // waits reports whether any text of the priority waits.
@@ -264,7 +270,7 @@ func (l *lane) runs(p int) bool { return p < len(l.devices) && l.devices[p].sick
 // working counts the devices in use.
 func (l *lane) working() (n int) {
 	for _, d := range l.devices {
-		if d.sick == nil {
+		if d.sick == nil && d.aside == 0 {
 			n++
 		}
 	}

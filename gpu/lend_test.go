@@ -22,7 +22,7 @@ func TestACallerRunsWhatIsNextAndItsOwn(t *testing.T) {
 	kept, prompt := tinyServed(), tinyServed()
 	kept.Devices, prompt.Devices = []Device{&fakeDevice{}}, []Device{promptDevice{&fakeDevice{}}}
 	enqueue := func(s *Scheduler, lane int, p Priority, last bool) *run {
-		c := newCall(t.Context(), 1, dimensions, 0, Request{Priority: p})
+		c := newCall(t.Context(), 1, dimensions, Request{Priority: p})
 		own, err := s.enqueue(s.lanes[lane], c, []item{{call: c, ids: []int32{1}, types: []int32{0}}}, last)
 		require.NoError(t, err)
 		return own

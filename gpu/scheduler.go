@@ -29,12 +29,13 @@ type Options struct {
 	Hooks Hooks
 }
 
-// bulkShare is how many interactive batches run for a bulk batch that waits.
+// bulkShare is how many interactive batches run for a bulk batch that waits, and how
+// many interactive tokens for one of bulk.
 const bulkShare = 4
 
 // Until besideLast after an interactive batch a bulk one is no larger than runs in
-// besideTime at the speed measured, though besideTokens are always allowed: fewer
-// would not keep a CPU's cores busy.
+// besideTime at the speed measured, or than its share of the tokens, though
+// besideTokens are always allowed: fewer would not keep a CPU's cores busy.
 const (
 	besideLast   = time.Second
 	besideTime   = 6 * time.Millisecond
@@ -46,11 +47,10 @@ const (
 //
 // A device that is idle starts at once on what there is. While one works, the
 // next batch fills up. Interactive goes before bulk: a bulk batch runs when
-// nothing interactive waits, or after bulkShare interactive batches if none of
-// the interactive calls that wait was there during a bulk batch. So a call waits
-// for one bulk batch at most; and bulk gets its turn at the latest when those
-// are served that the last bulk batch delayed. While interactive calls come,
-// bulk batches are short.
+// nothing interactive waits, or after bulkShare interactive batches. So a call
+// waits for one bulk batch, and one more for every bulkShare interactive batches
+// that go before it. While interactive calls come, bulk batches are as short as
+// leaves bulk its share of the tokens; an Aside runs short interactive ones beside them.
 type Scheduler struct {
 	options    Options
 	lanes      []*lane
@@ -65,17 +65,16 @@ type Scheduler struct {
 	cut     context.CancelFunc
 	running sync.WaitGroup // the workers, the probes of sick devices, and what callers left
 
+	foreground foreground
+
 	mu          sync.Mutex
 	room        *sync.Cond // something stopped waiting
 	processors  []processor
-	closed      bool      // no more calls are let in
-	abandoned   bool      // and those that were are given up
-	submitting  int       // calls that were let in and still enqueue texts
-	batches     uint64    // that have begun
-	bulkTurns   int       // bulk batches that have begun
-	bulkRuns    int       // bulk batches in progress
-	streak      int       // interactive batches since the last bulk one
-	delayed     int       // interactive texts waiting that a bulk batch has delayed
+	closed      bool   // no more calls are let in
+	abandoned   bool   // and those that were are given up
+	submitting  int    // calls that were let in and still enqueue texts
+	batches     uint64 // that have begun
+	streak      streak
 	interactive time.Time // when the last such batch began
 }
 
@@ -83,6 +82,7 @@ type Scheduler struct {
 type processor struct {
 	lane  *lane      // whose batch runs; nil: none
 	since time.Time  // when it began
+	bulk  bool       // it is a bulk batch
 	wake  *sync.Cond // it is free and something waits, or closed is set
 }
 
@@ -134,7 +134,9 @@ func (s *Scheduler) start() {
 }
 
 func (s *Scheduler) newWorker() *worker {
-	return &worker{scheduler: s, spare: newBatch(), part: newBatch()}
+	w := &worker{scheduler: s, spare: newBatch(), part: newBatch()}
+	w.yield = w.giveWay
+	return w
 }
 
 func (o Options) filled() Options {

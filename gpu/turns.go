@@ -8,18 +8,18 @@ import (
 
 // What is here decides who waits and who runs, under the scheduler's lock.
 
-// admit lets a call in, or says why not. It returns the call's turn.
-func (s *Scheduler) admit(l *lane, p Priority) (turn int, err error) {
+// admit lets a call in, or says why not.
+func (s *Scheduler) admit(l *lane, p Priority) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if err := s.unusable(l); err != nil {
-		return 0, err
+		return err
 	}
 	if s.full(l, p) {
-		return 0, &OverloadedError{Drain: l.drain(p)}
+		return &OverloadedError{Drain: l.drain(p)}
 	}
 	s.submitting++
-	return s.bulkTurns - s.bulkRuns, nil // the one that runs delays it
+	return nil
 }
 
 func (s *Scheduler) full(l *lane, p Priority) bool {
@@ -92,19 +92,8 @@ func (s *Scheduler) hopeless(l *lane) bool {
 }
 
 // entered and left keep count of what waits.
-func (s *Scheduler) entered(l *lane, it item) {
-	if it.call.priority == Interactive && it.call.turn < s.bulkTurns {
-		s.delayed++
-	}
-	s.count(l, it.call.priority, 1, len(it.ids))
-}
-
-func (s *Scheduler) left(l *lane, it item) {
-	if it.call.priority == Interactive && it.call.turn < s.bulkTurns {
-		s.delayed--
-	}
-	s.count(l, it.call.priority, -1, -len(it.ids))
-}
+func (s *Scheduler) entered(l *lane, it item) { s.count(l, it.call.priority, 1, len(it.ids)) }
+func (s *Scheduler) left(l *lane, it item)    { s.count(l, it.call.priority, -1, -len(it.ids)) }
 
 func (s *Scheduler) count(l *lane, p Priority, texts, tokens int) {
 	l.classes[p].texts += texts
@@ -163,8 +152,10 @@ func (s *Scheduler) wakeAll() {
 	}
 }
 
-func (s *Scheduler) waits() bool {
-	return slices.ContainsFunc(s.lanes, func(l *lane) bool { return l.waits(Interactive) || l.waits(Bulk) })
+func (s *Scheduler) waits() bool { return s.waitsFor(Interactive) || s.waitsFor(Bulk) }
+
+func (s *Scheduler) waitsFor(p Priority) bool {
+	return slices.ContainsFunc(s.lanes, func(l *lane) bool { return l.waits(p) })
 }
 
 // choose returns whose turn it is on processor p: the priority decides, then
@@ -174,12 +165,12 @@ func (s *Scheduler) choose(p int) (chosen *lane, priority Priority) {
 		return nil, 0
 	}
 	priority = Interactive
-	if s.streak >= bulkShare && s.delayed == 0 {
+	if s.streak.batches >= bulkShare {
 		priority = Bulk
 	}
 	for range 2 {
 		for _, l := range s.lanes {
-			if l.runs(p) && s.wanted(l, priority) && (chosen == nil || l.served < chosen.served) {
+			if l.runs(p) && s.wanted(l, priority) && s.suits(l, p, priority) && (chosen == nil || l.served < chosen.served) {
 				chosen = l
 			}
 		}
@@ -189,6 +180,13 @@ func (s *Scheduler) choose(p int) (chosen *lane, priority Priority) {
 		priority = 1 - priority
 	}
 	return nil, 0
+}
+
+// suits reports whether processor p may run l's next batch of the priority: that of
+// an Aside only short ones of calls that would wait for bulk.
+func (s *Scheduler) suits(l *lane, p int, priority Priority) bool {
+	most := l.devices[p].aside
+	return most == 0 || priority == Interactive && s.processors[p-1].bulk && l.classes[priority].prepared.input.Tokens() <= most
 }
 
 // wanted takes out of the prepared batch what nobody waits for any more, fills
@@ -215,14 +213,14 @@ func (s *Scheduler) begin(p int, l *lane, priority Priority, w *worker) *run {
 		s.left(l, it)
 		s.options.Hooks.Wait(l.info.Model, priority, now.Sub(it.call.arrived))
 	}
-	s.processors[p].lane, s.processors[p].since = l, now
+	s.processors[p].lane, s.processors[p].since, s.processors[p].bulk = l, now, priority == Bulk
 	s.batches++
 	l.served = s.batches
-	if priority == Bulk {
-		s.bulkTurn()
-	} else {
-		s.streak++
+	if priority == Interactive {
 		s.interactive = now
+	}
+	if l.devices[p].aside == 0 {
+		s.streak.add(priority, b.input.Tokens(), s.waitsFor(Bulk))
 	}
 	s.room.Broadcast()
 	return &run{worker: w, processor: p, lane: l, device: l.devices[p], priority: priority, batch: b}
@@ -231,28 +229,27 @@ func (s *Scheduler) begin(p int, l *lane, priority Priority, w *worker) *run {
 // beside reports whether bulk batches run beside interactive ones.
 func (s *Scheduler) beside() bool { return time.Since(s.interactive) < besideLast }
 
-// bulkTurn notes that a bulk batch begins, which delays all that wait.
-func (s *Scheduler) bulkTurn() {
-	s.bulkTurns++
-	s.bulkRuns++
-	s.streak, s.delayed = 0, 0
-	for _, l := range s.lanes {
-		s.delayed += l.classes[Interactive].texts
+// streak is the interactive batches that have begun since bulk waits, or since its
+// last batch.
+type streak struct{ batches, tokens int }
+
+func (v *streak) add(p Priority, tokens int, bulkWaits bool) {
+	if p == Bulk || !bulkWaits {
+		*v = streak{}
+		return
 	}
+	v.batches, v.tokens = v.batches+1, v.tokens+tokens
 }
 
-// end frees the processor of a run. What a failed one took says nothing of the
-// device's speed.
+// end frees the processor of a run. What one took that failed, or stood still, says
+// nothing of the device's speed.
 func (s *Scheduler) end(r *run, tokens int, took time.Duration, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if err == nil {
+	if stood := r.stood.Swap(false); err == nil && !stood {
 		r.lane.speed.add(tokens, took)
 	}
-	if r.priority == Bulk {
-		s.bulkRuns--
-	}
-	s.processors[r.processor].lane = nil
+	s.processors[r.processor].lane, s.processors[r.processor].bulk = nil, false
 	if s.waits() {
 		s.processors[r.processor].wake.Signal()
 	}

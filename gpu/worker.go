@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime/debug"
+	"sync/atomic"
 	"time"
 )
 
@@ -14,6 +15,11 @@ type worker struct {
 	scheduler *Scheduler
 	spare     *batch // empty; nil while a run has it
 	part      *batch // of a batch that failed
+	yield     func() // giveWay, made once
+
+	// Of the batch in progress.
+	began time.Time
+	stood atomic.Bool // still, for a while: how long it took says nothing
 }
 
 // run is one batch under way.
@@ -71,7 +77,10 @@ func (r *run) settle(err error) {
 // try runs b on the device. It fails if no text's vectors are numbers, which
 // says more of the device than of the texts.
 func (r *run) try(ctx context.Context, b *batch) error {
-	b.began, b.input.Bulk = time.Now(), r.priority == Bulk
+	b.began, b.input.GiveWay = time.Now(), nil
+	if r.began = b.began; r.priority == Bulk {
+		b.input.GiveWay = r.yield
+	}
 	err := r.call(ctx, &b.input, b.output(r.lane))
 	b.took = time.Since(b.began)
 	if err != nil {

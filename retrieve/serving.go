@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"log/slog"
 	"maps"
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -45,6 +46,7 @@ type Serving struct {
 	store store.Store
 	model string
 	open  OpenIndex
+	cores int
 	log   *slog.Logger
 
 	stop context.CancelFunc
@@ -90,9 +92,13 @@ func NewServing(ctx context.Context, st store.Store, model string, open OpenInde
 // Option changes how a Serving serves.
 type Option func(*Serving)
 
+// Cores is how many cores decide about access where that takes long; without it
+// those that the runtime uses.
+func Cores(n int) Option { return func(s *Serving) { s.cores = n } }
+
 func newServing(ctx context.Context, st store.Store, model string, open OpenIndex, log *slog.Logger, epochsPerFlush uint64, options ...Option) (*Serving, error) {
 	s := &Serving{
-		store: st, model: model, open: open, log: log, epochsPerFlush: epochsPerFlush,
+		store: st, model: model, open: open, cores: runtime.GOMAXPROCS(0), log: log, epochsPerFlush: epochsPerFlush,
 		collections: map[uint32]*collection{}, names: map[name]*collection{}, reading: map[uint32]int{},
 		done: make(chan struct{}), moved: make(chan struct{}),
 	}
@@ -246,7 +252,7 @@ func (s *Serving) buildView(ctx context.Context, c store.Collection) (*filter.Vi
 		}
 		changes = append(changes, filter.Change{Ordinal: record.Ordinal, Access: record.Access})
 	}
-	return filter.NewView(c.Tenant, s.policies).CountedBy(&s.lookups).Apply(changes), nil
+	return filter.NewView(c.Tenant, s.policies).DecidedOn(s.cores).CountedBy(&s.lookups).Apply(changes), nil
 }
 
 // errAhead: the index has seen more than the store has. The store was restored

@@ -10,7 +10,6 @@ import (
 	"log/slog"
 	"net"
 	"os"
-	"runtime"
 	"sync/atomic"
 	"time"
 
@@ -33,6 +32,7 @@ const (
 type Options struct {
 	Backend     Backend
 	Identities  *identity.Authenticator
+	Cores       int // texts that are tokenized at once, told in the style of TEI
 	Limits      config.Limits
 	Budget      *Budget          // nil: one that it shares with nobody
 	Demo        bool             // say so in every response
@@ -52,7 +52,7 @@ type Server struct {
 	limits      config.Limits
 	demo        bool
 	version     string
-	tokenizing  int // texts at once
+	cores       int
 	audit       *audit.Log
 	traces      *traces.Exporter
 	log         *slog.Logger
@@ -77,7 +77,7 @@ func New(o Options) *Server {
 		limits:      o.Limits,
 		demo:        o.Demo,
 		version:     o.Version,
-		tokenizing:  runtime.GOMAXPROCS(0), // as the scheduler has it when the daemon opens
+		cores:       o.Cores,
 		audit:       o.Audit,
 		traces:      o.Traces,
 		log:         o.Log,

@@ -178,7 +178,7 @@ func (s *Server) teiInfo(q *request) error {
 		ModelType:             client.ModelType{Embedding: client.EmbeddingModel{Pooling: string(info.Pooling)}},
 		MaxConcurrentRequests: s.limits.ConcurrentRequests, MaxInputLength: info.MaxTokens,
 		MaxBatchTokens: info.BatchTokens, MaxClientBatchSize: maxInputs,
-		TokenizationWorkers: s.tokenizing, Version: s.version,
+		TokenizationWorkers: s.cores, Version: s.version,
 	}
 	if r := s.backend.Reranker(); r != nil {
 		info := r.Info()

@@ -88,6 +88,8 @@ func (b *backend) List(ctx context.Context, p filter.Principal, collection, curs
 }
 
 func (b *backend) Search(ctx context.Context, r retrieve.Request) (retrieve.Response, error) {
+	b.embedder.EnterForeground()
+	defer b.embedder.LeaveForeground()
 	return b.engine.Search(ctx, r)
 }
 

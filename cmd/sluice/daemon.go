@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -73,6 +74,7 @@ type daemon struct {
 	traces      *traces.Exporter // nil: none
 	registry    *prometheus.Registry
 
+	cores  int           // that the runtime uses, counted when the daemon opens
 	merges *rate.Limiter // what indexes write in the background
 
 	policies *filter.Policies // overrides config.Policies where not nil
@@ -91,6 +93,7 @@ func (d *daemon) open(ctx context.Context) (err error) {
 			err = errors.Join(err, d.close())
 		}
 	}()
+	d.cores = runtime.GOMAXPROCS(0)
 	d.registry = prometheus.NewRegistry()
 	d.merges = rate.NewLimiter(rate.Limit(d.config.Limits.MergeBytes), int(d.config.Limits.MergeBytes))
 	server.RegisterProcess(d.registry, commit)
@@ -116,7 +119,7 @@ func (d *daemon) open(ctx context.Context) (err error) {
 	if err := d.sweepIndexes(ctx); err != nil {
 		return err
 	}
-	if d.serving, err = retrieve.NewServing(ctx, d.store, d.embedder.Info().Digest, d.openIndex, d.log, d.shared...); err != nil {
+	if d.serving, err = retrieve.NewServing(ctx, d.store, d.embedder.Info().Digest, d.openIndex, d.log, append(d.shared, retrieve.Cores(d.cores))...); err != nil {
 		return err
 	}
 	server.RegisterPolicyFaults(d.registry, d.serving.PolicyFaults)
@@ -240,7 +243,7 @@ func (d *daemon) openIndex(c store.Collection, fresh bool) (index.Index, error) 
 	info := d.embedder.Info()
 	options := local.Options{
 		Dimensions: c.Settings.Dimensions(info.Dimensions), Model: c.Settings.Model(info.Digest), Analyzer: analyzer,
-		Recall: d.config.DenseRecall, MergeLimit: d.merges, Log: d.log, Hold: d.hold(),
+		Recall: d.config.DenseRecall, MergeLimit: d.merges, Cores: d.cores, Log: d.log, Hold: d.hold(),
 	}
 	if !fresh {
 		ix, err := local.Open(dir, options)
@@ -284,14 +287,14 @@ func (d *daemon) openServer(ctx context.Context) error {
 			serving:    d.serving,
 			milvus:     d.milvus,
 		},
-		Identities: d.identities, Limits: d.config.Limits, Budget: d.budget, Demo: d.config.Demo.Enabled,
+		Identities: d.identities, Cores: d.cores, Limits: d.config.Limits, Budget: d.budget, Demo: d.config.Demo.Enabled,
 		Audit: d.audit, Certificate: d.certificate, Traces: d.traces, Log: d.log, Registry: d.registry, Version: commit,
 	})
 	return nil
 }
 
 func (d *daemon) newWriter() (*ingest.Writer, error) {
-	d.converter = convert.New(codeCache())
+	d.converter = convert.New(codeCache(), d.cores)
 	if d.converter.Prepare() {
 		d.log.Info("compiling the PDF reader in the background, once on this machine; the first PDF may wait for it")
 	}

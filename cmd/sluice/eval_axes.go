@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"errors"
+	"runtime"
 
 	"github.com/alecthomas/kong"
 
@@ -28,7 +29,7 @@ func (c evalAxesCommand) Run(ctx context.Context, k *kong.Context) (err error) {
 	if (c.Recorded != "" || c.Answers != "") && c.Dataset == "" {
 		return errors.New("--run and --answers need --dataset: the data set that they are of")
 	}
-	converter := convert.New(codeCache())
+	converter := convert.New(codeCache(), runtime.GOMAXPROCS(0))
 	defer func() { err = errors.Join(err, converter.Close()) }()
 	options := eval.AxesOptions{
 		Twins: c.Twins, Parse: converter.Parse, Dataset: c.Dataset, Run: c.Recorded, Answers: c.Answers, Misses: c.Misses, K: c.K,

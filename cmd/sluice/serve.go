@@ -62,16 +62,10 @@ func (d *daemon) run(ctx context.Context) error {
 	if err := d.open(ctx); err != nil {
 		return d.unlessStopped(ctx, err)
 	}
-	spareProcessor()
+	runtime.GOMAXPROCS(d.cores + 1) // one to spare: docs/decisions/0022-bulk-gives-way.md
 	err := d.listenAndServe(ctx)
 	return errors.Join(err, d.close())
 }
-
-// spareProcessor gives the runtime a processor more than what has been opened by now
-// has counted (docs/decisions/0022-bulk-gives-way.md). The model's team has one
-// goroutine for each of those, and where every processor has a goroutine that runs,
-// the runtime looks at the network every 10 ms only.
-func spareProcessor() { runtime.GOMAXPROCS(runtime.GOMAXPROCS(0) + 1) }
 
 // unlessStopped is why the daemon could not start, nil if it was told to stop meanwhile.
 func (d *daemon) unlessStopped(ctx context.Context, err error) error {

@@ -18,9 +18,10 @@ type Converter struct {
 	office *office
 }
 
-// New returns a Converter that keeps compiled code in a directory; "": in none.
-func New(cache string) *Converter {
-	return &Converter{pdf: pdf.NewReader(cache), office: newOffice()}
+// New returns a Converter that keeps compiled code in a directory ("": in none)
+// and has as many PDFs read at a time as there are cores.
+func New(cache string, cores int) *Converter {
+	return &Converter{pdf: pdf.NewReader(cache, cores), office: newOffice()}
 }
 
 // Prepare begins what the first PDF on a machine would wait for, and reports

@@ -18,7 +18,7 @@ func converter(t *testing.T) *Converter {
 	t.Helper()
 	dir, err := hub.CacheDir()
 	require.NoError(t, err)
-	c := New(filepath.Join(dir, "compiled"))
+	c := New(filepath.Join(dir, "compiled"), 2)
 	t.Cleanup(func() { require.NoError(t, c.Close()) })
 	return c
 }

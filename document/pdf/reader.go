@@ -10,7 +10,6 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"runtime"
 	"sync"
 	"time"
 
@@ -46,11 +45,11 @@ var (
 	errClosed = errors.New("the reader is closed")
 )
 
-// Reader reads PDFs, as many at a time as there are cores. Safe for concurrent
-// use. PDFium is compiled when the first file is read: that takes seconds,
+// Reader reads PDFs, so many at a time. Safe for concurrent use. PDFium is compiled when the first file is read: that takes seconds,
 // unless the cache has it. Where that fails, the next file tries again.
 type Reader struct {
 	cache  string
+	files  int // at a time
 	limits limits
 
 	mu       sync.Mutex
@@ -71,9 +70,11 @@ type engine struct {
 	code wazero.CompilationCache
 }
 
-// NewReader returns a Reader that keeps compiled code in a directory, which it
-// makes; "": in none.
-func NewReader(cache string) *Reader { return &Reader{cache: cache, limits: standard} }
+// NewReader returns a Reader of so many files at a time that keeps compiled code
+// in a directory, which it makes; "": in none.
+func NewReader(cache string, files int) *Reader {
+	return &Reader{cache: cache, files: files, limits: standard}
+}
 
 // Prepare begins to compile PDFium if that was not done on this machine, and
 // reports whether: the first file need not wait for it.
@@ -138,7 +139,7 @@ func (r *Reader) newEngine() (*engine, error) {
 	config := wazero.NewRuntimeConfig().WithMemoryLimitPages(memoryPages).WithCloseOnContextDone(true).
 		WithCoreFeatures(api.CoreFeaturesV2 | experimental.CoreFeaturesExceptionHandling).WithCompilationCache(code)
 	pool, err := webassembly.Init(webassembly.Config{
-		MaxTotal: runtime.GOMAXPROCS(0), RuntimeConfig: config, FSConfig: wazero.NewFSConfig(),
+		MaxTotal: r.files, RuntimeConfig: config, FSConfig: wazero.NewFSConfig(),
 		Stdout: io.Discard, Stderr: io.Discard,
 	})
 	if err != nil {

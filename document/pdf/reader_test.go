@@ -22,7 +22,7 @@ func shared(t testing.TB) *Reader {
 	t.Helper()
 	dir, err := hub.CacheDir()
 	require.NoError(t, err)
-	r := NewReader(filepath.Join(dir, "compiled"))
+	r := NewReader(filepath.Join(dir, "compiled"), 2)
 	t.Cleanup(func() { require.NoError(t, r.Close()) })
 	return r
 }
@@ -151,7 +151,7 @@ func TestStartsAgain(t *testing.T) {
 	require.NoError(t, err)
 	cache := filepath.Join(t.TempDir(), "compiled")
 	require.NoError(t, os.WriteFile(cache, nil, 0o600))
-	r := NewReader(cache)
+	r := NewReader(cache, 2)
 	_, err = r.Parse(t.Context(), manyPages(1))
 	require.ErrorContains(t, err, "starting the PDF engine")
 
@@ -167,7 +167,7 @@ func TestStartsAgain(t *testing.T) {
 // A file that cannot wait any longer is given up; what it waited for goes on,
 // and Close waits for that.
 func TestStartIsNotTheFilesOwn(t *testing.T) {
-	r := NewReader(filepath.Join(t.TempDir(), "compiled"))
+	r := NewReader(filepath.Join(t.TempDir(), "compiled"), 2)
 	r.starting = &starting{done: make(chan struct{})}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()

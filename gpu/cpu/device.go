@@ -28,7 +28,6 @@ type Device struct {
 
 	activateRow func(at int, x []float32) // activate, for multiply
 
-	yield     func() // runtime.Gosched
 	precision Precision
 	narrow    *narrow // in place of layers where precision is not F32
 
@@ -55,7 +54,7 @@ func prepare(m *model.Model, workers int, kernels *simd.Set) *Device {
 	if workers <= 0 {
 		workers = runtime.GOMAXPROCS(0)
 	}
-	d := &Device{config: m.Config, encoder: m.Encoder, kernels: kernels, ropes: map[model.Attention]*rope{}, yield: runtime.Gosched}
+	d := &Device{config: m.Config, encoder: m.Encoder, kernels: kernels, ropes: map[model.Attention]*rope{}}
 	d.encoder.Layers = nil
 	if m.Encoder.Relative != nil {
 		d.relative = newRelative(m.Config, m.Encoder.Relative)
@@ -112,17 +111,18 @@ func (d *Device) Run(ctx context.Context, batch *gpu.Batch, out gpu.Output) erro
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		d.giveWay(batch)
+		giveWay(batch)
 		d.forward(l, batch.Offsets)
 	}
 	d.finish(batch.Offsets, out)
 	return nil
 }
 
-// giveWay lets the goroutines that wait for a processor go before a bulk batch:
-// else they wait for its end, or for the runtime to take the processor after 10 ms.
-func (d *Device) giveWay(batch *gpu.Batch) {
-	if batch.Bulk {
-		d.yield()
+// giveWay lets the goroutines that wait for a processor go before a batch that can
+// wait: else they wait for its end, or for the runtime to take the processor after
+// 10 ms.
+func giveWay(batch *gpu.Batch) {
+	if batch.GiveWay != nil {
+		batch.GiveWay()
 	}
 }

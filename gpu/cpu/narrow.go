@@ -52,7 +52,7 @@ type narrowLayer struct {
 type span struct{ from, to int }
 
 func newNarrow(d *Device, layers []model.Layer) *narrow {
-	n := &narrow{device: d, number: simd.BF16, lanes: make([]lane, d.team.size), meet: newBarrier()}
+	n := &narrow{device: d, number: simd.BF16, meet: newBarrier()}
 	if d.precision == Int8 {
 		n.number = simd.Int8
 	}
@@ -61,11 +61,17 @@ func newNarrow(d *Device, layers []model.Layer) *narrow {
 	for i, l := range layers {
 		n.layers = append(n.layers, n.packLayer(l, d.config.Attention[i]))
 	}
+	n.start()
+	return n
+}
+
+// start makes what belongs to the device's own workers.
+func (n *narrow) start() {
+	n.lanes = make([]lane, n.device.team.size)
 	for i := range n.lanes {
 		n.lanes[i].narrow = n
 	}
 	n.together, n.apart = n.runShare, n.runChunk
-	return n
 }
 
 func (n *narrow) packLayer(l model.Layer, a model.Attention) *narrowLayer {
@@ -192,7 +198,7 @@ func (w *lane) encode(s *stream, batch *gpu.Batch, sequences, rows span, wait fu
 	w.row = grow(w.row, w.device.config.Hidden)
 	w.lookup(s, batch, sequences, rows)
 	for i, l := range w.layers {
-		w.device.giveWay(batch)
+		giveWay(batch)
 		qkv := &s.qkv[i%2]
 		w.input(s, l.attentionNorm, rows)
 		w.kernels().ProductBF16(qkv, rows.from, &s.in, l.qkv, rows.from, rows.to, false, &w.products)
@@ -201,7 +207,7 @@ func (w *lane) encode(s *stream, batch *gpu.Batch, sequences, rows span, wait fu
 		w.attend(s, qkv, l, batch.Offsets, sequences, rows)
 		w.kernels().Product(s.y[rows.from*w.device.config.Hidden:], &s.context, l.out, rows.from, rows.to, false, &w.products)
 		w.join(s, l.attentionNorm, rows)
-		w.device.giveWay(batch)
+		giveWay(batch)
 		w.input(s, l.outputNorm, rows)
 		w.feedForward(s, l, rows)
 		w.join(s, l.outputNorm, rows)

@@ -7,11 +7,14 @@ import (
 	"sluice/model/tokenizer"
 )
 
-// Open is gpu.Open on all cores, which the models share.
+// Open is gpu.Open on all cores, which the models share. Each has an aside.
 func Open(p Precision, o gpu.Options, dirs ...string) (*gpu.Scheduler, error) {
 	open := func(m *model.Model, t *tokenizer.Tokenizer) ([]gpu.Device, error) {
 		d, err := NewFor(m, t, p)
-		return []gpu.Device{d}, err
+		if err != nil {
+			return nil, err
+		}
+		return []gpu.Device{d, d.aside()}, nil
 	}
 	return gpu.Open(open, o, dirs...)
 }

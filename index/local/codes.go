@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"runtime"
 
 	"golang.org/x/time/rate"
 
@@ -33,7 +32,7 @@ type codes struct {
 }
 
 // buildThreads is how many goroutines make codes: half of what the searches could use.
-func buildThreads() int { return max(runtime.GOMAXPROCS(0)/2, 1) }
+func (o Options) buildThreads() int { return max(o.Cores/2, 1) }
 
 // lists is how many lists a segment of so many rows gets.
 func (o Options) lists(rows int) int {
@@ -50,7 +49,7 @@ func (ix *Index) writeCodes(ctx context.Context, seg *segment, lists int, limit 
 	}
 	vector := func(row int) []float32 { return seg.vector(uint32(row)) }
 	built, err := ix.space.Build(ctx, seg.rows(), vector, ivf.Options{
-		Lists: lists, Threads: buildThreads(), Seed: seg.id, Owner: seg.sum})
+		Lists: lists, Threads: ix.options.buildThreads(), Seed: seg.id, Owner: seg.sum})
 	if err != nil {
 		return err
 	}

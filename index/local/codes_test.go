@@ -263,3 +263,10 @@ func TestDenseAllocatesItsAnswer(t *testing.T) {
 	}
 	require.NoError(t, ix.Close())
 }
+
+// Half of the cores make codes, whatever the runtime has beside them.
+func TestBuildThreads(t *testing.T) {
+	for cores, threads := range map[int]int{1: 1, 2: 1, 3: 1, 4: 2, 64: 32} {
+		require.Equal(t, threads, Options{Cores: cores}.buildThreads(), "%d cores", cores)
+	}
+}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"math"
+	"runtime"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 	"golang.org/x/time/rate"
@@ -29,6 +30,7 @@ type Options struct {
 
 	FreshRows  int           // rows kept in memory before they are sealed; 0: 8,192
 	FreshBytes int           // the same in bytes; 0: 32 MiB
+	Cores      int           // of which half make codes; 0: those that the runtime uses
 	MergeLimit *rate.Limiter // of bytes that merges in the background write, shared with other indexes; nil: none
 	FS         vfs.FS        // nil: the operating system's
 	// Hold has a copy made of the vectors of a sealed segment, rows of dims numbers,
@@ -79,6 +81,9 @@ func (o Options) withDefaults() (Options, error) {
 	}
 	if o.HoldRows == 0 {
 		o.HoldRows = defaultHoldRows
+	}
+	if o.Cores == 0 {
+		o.Cores = runtime.GOMAXPROCS(0)
 	}
 	if o.FS == nil {
 		o.FS = vfs.Default
