@@ -181,15 +181,17 @@ func (q *answering) run(ctx, model context.Context) error {
 	if q.Chat == nil {
 		return q.evidence(ctx)
 	}
-	if len(q.context) == 0 {
-		return q.refuse(NothingFound)
-	}
-	if q.unmentioned(ctx) {
-		return q.refuse(NotMentioned)
+	if reason := q.lacking(ctx); reason != "" {
+		return q.refuse(reason)
 	}
 	q.ended("mention")
 	if q.Rerank {
-		q.rerank(model)
+		if err := q.rerank(ctx, model); err != nil {
+			return err
+		}
+		if reason := q.lacking(ctx); reason != "" {
+			return q.refuse(reason)
+		}
 	}
 	said, err := q.ask(model)
 	switch {
@@ -198,10 +200,20 @@ func (q *answering) run(ctx, model context.Context) error {
 	case err != nil:
 		q.degraded("answer_unavailable")
 		return q.evidence(ctx)
-	case len(said) == 0:
-		return q.refuse(Declined)
 	}
 	return q.settle(ctx, said)
+}
+
+// lacking is why there is no answer in the context as it is, "" if there may be one.
+func (q *answering) lacking(ctx context.Context) string {
+	q.subjects = nil
+	switch {
+	case len(q.context) == 0:
+		return NothingFound
+	case q.unmentioned(ctx):
+		return NotMentioned
+	}
+	return ""
 }
 
 // settle checks what the model says, and keeps what stands: by passages that the
@@ -235,13 +247,13 @@ func (q *answering) settle(ctx context.Context, said []Sentence) error {
 // answer. What was taken away is as if it had never been there.
 func (q *answering) judged(ctx context.Context, said []Sentence) (standing []Sentence, reason string, err error) {
 	clear(q.response.Dropped)
-	if len(q.context) == 0 {
-		return nil, NothingFound, nil
-	}
 	if len(q.gone) > 0 {
-		if q.subjects = nil; q.unmentioned(ctx) {
-			return nil, NotMentioned, nil
+		if reason = q.lacking(ctx); reason != "" {
+			return nil, reason, nil
 		}
+	}
+	if len(said) == 0 {
+		return nil, Declined, nil
 	}
 	q.words, q.beside = q.groundContext(), q.besideTheQuestion()
 	if standing, err = q.checked(ctx, said); len(standing) == 0 {

@@ -322,6 +322,7 @@ func TestRevocationLeavesNoTrace(t *testing.T) {
 		"subjects":         {"Zorblatt is like Gold.", "What is Gold, or Zorblatt?", "Gold has 3 seats.", NoAnswer},
 		"money":            {"Visitors pay 3 EUR.", "What do guests pay, and what is the price?", "Visitors wear a badge.", NoAnswer},
 		"nothing":          {"Visitors wait in the lobby.", "What do guests do?", "Dogs are welcome.", NoAnswer},
+		"said nothing":     {"Zorblatt visitors wait.", "What do guests of Zorblatt do?", "", NoAnswer},
 	} {
 		answer := func(say func(h *house) func(int, string, http.ResponseWriter), secrets ...string) Response {
 			pages := maps.Clone(lobby)
@@ -337,7 +338,16 @@ func TestRevocationLeavesNoTrace(t *testing.T) {
 			got.Usage, got.Search, got.Model = Usage{}, retrieve.Response{}, ""
 			return got
 		}
-		plain := func(*house) func(int, string, http.ResponseWriter) { return says(sentences("S1", c.said)) }
+		finish := func(w http.ResponseWriter) {
+			if c.said == "" {
+				reply(w, `{"sentences": []}`)
+			} else {
+				reply(w, sentences("S1", c.said))
+			}
+		}
+		plain := func(*house) func(int, string, http.ResponseWriter) {
+			return func(_ int, _ string, w http.ResponseWriter) { finish(w) }
+		}
 		revoking := func(h *house) func(int, string, http.ResponseWriter) {
 			return func(_ int, _ string, w http.ResponseWriter) {
 				h.library.change(func(pages map[string]page) {
@@ -345,12 +355,49 @@ func TestRevocationLeavesNoTrace(t *testing.T) {
 						pages[key] = page{title: "Z", text: c.secret, readers: []string{"bob"}}
 					}
 				})
-				reply(w, sentences("S1", c.said))
+				finish(w)
 			}
 		}
 		never := answer(plain)
 		require.Equal(t, c.outcome, never.Outcome, name)
 		require.Equal(t, never, answer(revoking, secrets...), name)
+	}
+}
+
+// What is taken away while the model orders passages is not shown to it again: the
+// answer is that of a library that never had it.
+func TestRevocationWhileOrdering(t *testing.T) {
+	for name, order := range map[string]string{"ordered": `{"order": ["S2"]}`, "not ordered": "garbage"} {
+		secret := page{title: "Z", text: "Visitors wait in the secret room."}
+		pages := func() map[string]page {
+			return map[string]page{"a": {title: "A", text: "Visitors wear a badge."}, "b": {title: "B", text: "Visitors wait in the lobby."}}
+		}
+		answer := func(pages map[string]page, ordering func(l *library)) (Response, []string) {
+			var h *house
+			h = newHouse(t, pages, func(_ int, prompt string, w http.ResponseWriter) {
+				if strings.Contains(prompt, "Order passages") {
+					ordering(h.library)
+					reply(w, order)
+					return
+				}
+				reply(w, sentences("S1", "Visitors wait in the lobby."))
+			})
+			h.Rerank = true
+			got := h.ask("What do visitors do?")
+			got.Search, got.Usage.Prompt, got.Usage.Completion, got.Usage.Cost = retrieve.Response{}, 0, 0, 0
+			shown := h.shown()
+			return got, shown[len(shown)-1:]
+		}
+		never, _ := answer(pages(), func(*library) {})
+		had := pages()
+		had["0"] = secret
+		got, shown := answer(had, func(l *library) { l.change(func(p map[string]page) { delete(p, "0") }) })
+		require.NotContains(t, shown[0], "secret", name)
+		if name == "not ordered" {
+			require.Equal(t, never, got)
+		}
+		_, shown = answer(map[string]page{"0": secret}, func(l *library) { l.change(func(p map[string]page) { clear(p) }) })
+		require.Contains(t, shown[0], "Order passages", "it is not asked for an answer from nothing")
 	}
 }
 

@@ -152,27 +152,40 @@ func (q *answering) task(limit int) task {
 	return t
 }
 
-// rerank has the model order the passages, and keeps the best. Ids that it
-// forgets come after, in the order they were in.
-func (q *answering) rerank(ctx context.Context) {
+// rerank has the model order the passages, and keeps the best of those that may be
+// read still. Ids that it forgets come after, in the order they were in.
+func (q *answering) rerank(ctx, model context.Context) error {
 	defer q.ended("rerank")
-	var reply struct{ Order []string }
-	if err := q.call(ctx, "rerank", rerankTask, q.task(maxExcerpt), func(text string) error { return decode(text, &reply) }); err != nil {
-		q.degraded("rerank_unavailable")
-		return
+	place, ordered := q.order(model)
+	if _, err := q.refresh(ctx); err != nil {
+		return err
 	}
-	place := map[string]int{}
+	clear(q.gone) // who is asked for the answer sees them no more
+	if ordered {
+		slices.SortStableFunc(q.context, func(a, b Passage) int { return placed(place, a.ID) - placed(place, b.ID) })
+		q.context = q.context[:min(len(q.context), keptOrdered)]
+	}
+	for i := range q.context {
+		q.context[i].ID = fmt.Sprintf("S%d", i+1)
+	}
+	clear(q.sources)
+	return nil
+}
+
+// order is the places of passages by their ids.
+func (q *answering) order(model context.Context) (place map[string]int, ok bool) {
+	var reply struct{ Order []string }
+	if err := q.call(model, "rerank", rerankTask, q.task(maxExcerpt), func(text string) error { return decode(text, &reply) }); err != nil {
+		q.degraded("rerank_unavailable")
+		return nil, false
+	}
+	place = map[string]int{}
 	for i, id := range reply.Order {
 		if _, twice := place[id]; !twice {
 			place[id] = i
 		}
 	}
-	slices.SortStableFunc(q.context, func(a, b Passage) int { return placed(place, a.ID) - placed(place, b.ID) })
-	q.context = q.context[:min(len(q.context), keptOrdered)]
-	for i := range q.context {
-		q.context[i].ID = fmt.Sprintf("S%d", i+1)
-	}
-	clear(q.sources)
+	return place, true
 }
 
 func placed(place map[string]int, id string) int {
