@@ -2,11 +2,13 @@ package server
 
 import (
 	"bytes"
+	"fmt"
 	"io"
 	"sync/atomic"
 
 	"github.com/valyala/fasthttp"
 
+	"sluice/gpu"
 	"sluice/server/config"
 )
 
@@ -31,7 +33,7 @@ func (b *Budget) Take(n, held int) error {
 		return failf(fasthttp.StatusRequestEntityTooLarge, "a text takes more memory than limits.total_bytes, %d bytes, while it is tokenized: it has few spaces, or too many tokens; send it in parts", b.size)
 	}
 	if !b.take(n) {
-		return errNoRoom
+		return errNoRoomYet
 	}
 	return nil
 }
@@ -52,6 +54,9 @@ func (b *Budget) take(n int) bool {
 func (b *Budget) give(n int) { b.left.Add(int64(n)) }
 
 var errNoRoom = failf(fasthttp.StatusTooManyRequests, "the bodies and answers under way have reached limits.total_bytes; send it again later")
+
+// errNoRoomYet is errNoRoom, and has jobs wait as a full queue does.
+var errNoRoomYet = fmt.Errorf("%w: %w", gpu.ErrOverloaded, errNoRoom)
 
 // take charges the request with n bytes until it is finished.
 func (q *request) take(n int) error {

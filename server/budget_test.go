@@ -14,6 +14,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"sluice/gpu"
 	"sluice/ingest"
 	"sluice/retrieve"
 )
@@ -27,6 +28,19 @@ func (d *daemon) requireWholeBudget() {
 	d.t.Helper()
 	require.NoError(d.t, d.stop())
 	require.EqualValues(d.t, d.limits.TotalBytes, d.budget.left.Load())
+}
+
+// A text that there is no room for now has jobs wait; one that there never is ends them.
+func TestNoRoomForATextIsOverload(t *testing.T) {
+	b := NewBudget(10)
+	require.True(t, b.take(5))
+	for n, status := range map[int]int{6: 429, 11: 413} {
+		err := fmt.Errorf("tokenizing: %w", b.Take(n, 0))
+		require.Equal(t, status, failureOf(err).status)
+		require.Contains(t, failureOf(err).detail, "limits.total_bytes")
+		require.Equal(t, status == 429, errors.Is(err, gpu.ErrOverloaded))
+	}
+	require.EqualValues(t, 5, b.left.Load())
 }
 
 // Bodies under way count together, whatever each may be by itself.
