@@ -186,10 +186,11 @@ func (q *answering) run(ctx, model context.Context) error {
 	}
 	q.ended("mention")
 	if q.Rerank {
-		if err := q.rerank(ctx, model); err != nil {
+		reason, err := q.rerank(ctx, model)
+		if err != nil {
 			return err
 		}
-		if reason := q.lacking(ctx); reason != "" {
+		if reason != "" {
 			return q.refuse(reason)
 		}
 	}

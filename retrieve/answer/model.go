@@ -153,12 +153,17 @@ func (q *answering) task(limit int) task {
 }
 
 // rerank has the model order the passages, and keeps the best of those that may be
-// read still. Ids that it forgets come after, in the order they were in.
-func (q *answering) rerank(ctx, model context.Context) error {
+// read still, or says why there is no answer in those. Ids that it forgets come after,
+// in the order they were in.
+func (q *answering) rerank(ctx, model context.Context) (reason string, err error) {
 	defer q.ended("rerank")
 	place, ordered := q.order(model)
-	if _, err := q.refresh(ctx); err != nil {
-		return err
+	gone, err := q.refresh(ctx)
+	if gone && err == nil {
+		reason = q.lacking(ctx)
+	}
+	if err != nil || reason != "" {
+		return reason, err
 	}
 	clear(q.gone) // who is asked for the answer sees them no more
 	if ordered {
@@ -169,7 +174,7 @@ func (q *answering) rerank(ctx, model context.Context) error {
 		q.context[i].ID = fmt.Sprintf("S%d", i+1)
 	}
 	clear(q.sources)
-	return nil
+	return "", nil
 }
 
 // order is the places of passages by their ids.
