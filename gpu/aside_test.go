@@ -42,6 +42,30 @@ func TestShortQueriesRunBesideBulk(t *testing.T) {
 	})
 }
 
+// A short query that waits already when a bulk batch has its turn does not wait for that.
+func TestWhatWaitsRunsBesideBulk(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		v := tinyServed()
+		d, beside := &fakeDevice{perToken: ms}, &fakeDevice{perToken: ms}
+		v.Devices = []Device{d, asideDevice{beside}}
+		s, err := NewScheduler(Options{BatchTokens: 64}, v)
+		require.NoError(t, err)
+		defer func() { require.NoError(t, s.Close(t.Context())) }()
+		calls := []<-chan outcome{embed(t.Context(), s, Request{Texts: []string{text(60)}})}
+		synctest.Wait()
+		calls = append(calls, embed(t.Context(), s, Request{Texts: repeat(text(64), 4), Priority: Bulk}))
+		synctest.Wait()
+		for n := range 2 * bulkShare {
+			calls = append(calls, embed(t.Context(), s, Request{Texts: []string{text(50 + n)}}))
+			synctest.Wait()
+		}
+		for _, c := range calls {
+			require.NoError(t, (<-c).err)
+		}
+		require.NotEmpty(t, beside.seen())
+	})
+}
+
 // What ran aside took no turn, so that bulk is owed none for it.
 func TestWhatRunsAsideTakesNoTurn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -218,6 +218,8 @@ func (s *Scheduler) begin(p int, l *lane, priority Priority, w *worker) *run {
 	l.served = s.batches
 	if priority == Interactive {
 		s.interactive = now
+	} else if next := p + 1; next < len(s.processors) {
+		s.processors[next].wake.Signal() // an Aside may run what waits
 	}
 	if l.devices[p].aside == 0 {
 		s.streak.add(priority, b.input.Tokens(), s.waitsFor(Bulk))
