@@ -7,6 +7,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"unicode"
 	"unsafe"
 
 	"github.com/stretchr/testify/require"
@@ -42,11 +43,7 @@ func allocated(t *testing.T, tok *Tokenizer, text string, o Options) uint64 {
 	t.Helper()
 	tok.scratch = sync.Pool{}
 	var e Encoding
-	var before, after runtime.MemStats
-	runtime.ReadMemStats(&before)
-	require.NoError(t, tok.Encode(&e, text, o))
-	runtime.ReadMemStats(&after)
-	return after.TotalAlloc - before.TotalAlloc
+	return allocates(func() { require.NoError(t, tok.Encode(&e, text, o)) })
 }
 
 // A text that is cut keeps what the same text has at the start, or the end.
@@ -122,6 +119,29 @@ func TestMemoryIsCharged(t *testing.T) {
 		require.Zero(t, charged, "%s: texts of words are free", w.name)
 		require.Less(t, got, pieces, w.name)
 	}
+}
+
+// What is known of characters, which is not charged, is no list of all that a text has.
+func TestManyCharactersAreNotListed(t *testing.T) {
+	var text strings.Builder
+	for r := rune(0xf0000); r <= unicode.MaxRune; r++ {
+		text.WriteRune(r)
+	}
+	tok, all := load(t, "bert_uncased"), text.String()
+	each := allocates(func() {
+		for _, r := range all {
+			tok.draftBytesOf(r)
+		}
+	})
+	require.Less(t, allocates(func() { tok.draftBytes(all) }), each+FreeBytes/8)
+}
+
+func allocates(do func()) uint64 {
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	do()
+	runtime.ReadMemStats(&after)
+	return after.TotalAlloc - before.TotalAlloc
 }
 
 // A call that there is no room for ends with the room's error, and has given all

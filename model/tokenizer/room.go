@@ -128,23 +128,19 @@ func (s *scratch) roomForWord(m model, dst *sequence, length int) bool {
 	return s.account.tokensFit(dst, length)
 }
 
-// draftBytes is what a text takes while it is normalised.
-func (t *Tokenizer) draftBytes(text string) int {
-	total, known, ascii := 0, map[rune]int{}, [utf8.RuneSelf]int{}
+// draftBytes is what a text takes while it is normalised. What it knows of
+// characters takes no more where a text has all that there are.
+func (t *Tokenizer) draftBytes(text string) (total int) {
+	var known [1 << 12]struct {
+		r     rune
+		bytes int32
+	}
 	for _, r := range text {
-		if r < utf8.RuneSelf && ascii[r] > 0 {
-			total += ascii[r]
-			continue
+		k := &known[int(r)%len(known)]
+		if k.bytes == 0 || k.r != r {
+			k.r, k.bytes = r, int32(t.draftBytesOf(r))
 		}
-		n, ok := known[r]
-		if !ok {
-			n = t.draftBytesOf(r)
-			known[r] = n
-		}
-		if r < utf8.RuneSelf {
-			ascii[r] = n
-		}
-		total += n
+		total += int(k.bytes)
 	}
 	return total
 }
