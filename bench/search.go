@@ -119,20 +119,27 @@ func (o SearchOptions) open(ctx context.Context) (_ *searchBench, err error) {
 	if b.own, err = openSearched(ctx, dir, b.vectors, o.Log, b.Figures); err != nil {
 		return nil, err
 	}
+	return b, b.openContestants(ctx, dir)
+}
+
+// openContestants opens ours at each target, and the peers.
+func (b *searchBench) openContestants(ctx context.Context, dir string) error {
 	for i, target := range targets {
 		at, err := b.own.at(target.own, i)
 		if err != nil {
-			return nil, err
+			return err
 		}
 		b.set = append(b.set, at)
 	}
-	if o.Peers != nil {
-		if b.peers, err = o.Peers.dense(ctx, dir, b.scratch, b.vectors); err != nil {
-			return nil, err
-		}
-		b.recordBuilds()
+	if b.Peers == nil {
+		return nil
 	}
-	return b, nil
+	var err error
+	if b.peers, err = b.Peers.dense(ctx, dir, b.scratch, b.vectors); err != nil {
+		return err
+	}
+	b.recordBuilds()
+	return nil
 }
 
 func (b *searchBench) close() (err error) {
@@ -261,36 +268,49 @@ func (b *searchBench) enter(p *point) (entrants []*entrant, err error) {
 		if !peer.Filters && !p.all() {
 			continue
 		}
-		reached := 0
-		for _, setting := range peer.Settings {
-			t, err := b.peers.turn(name, setting, p, min(trial, b.Queries), 0)
-			if err != nil {
-				return nil, err
-			}
-			if t.each() > hopeless*fastest {
-				break
-			}
-			if t, err = b.peers.turn(name, setting, p, b.Queries, 0); err != nil {
-				return nil, err
-			}
-			e := &entrant{peer: name, setting: setting, recall: p.recall(t.Hits), trial: t.each()}
-			if n := reaches(e.recall); n > reached {
-				entrants = append(entrants, e)
-				fastest, reached = min(fastest, e.trial), n
-			}
-			if reached == len(targets) {
-				break
-			}
+		reaching, err := b.enterPeer(p, name, peer.Settings, fastest)
+		if err != nil {
+			return nil, err
 		}
-		if reached == 0 {
-			fmt.Fprintf(b.Log, "%-42s %s does not reach a recall of .95, or not in %d times the time of another\n", p.name, name, hopeless)
+		for _, e := range reaching {
+			fastest = min(fastest, e.trial)
 		}
+		entrants = append(entrants, reaching...)
 	}
 	return slices.DeleteFunc(slices.Clone(entrants), func(e *entrant) bool {
 		return slices.ContainsFunc(entrants, func(other *entrant) bool {
 			return e.trial > hopeless*other.trial && reaches(other.recall) >= reaches(e.recall)
 		})
 	}), nil
+}
+
+// enterPeer is enter of one; fastest is that of those before it.
+func (b *searchBench) enterPeer(p *point, name string, settings []int, fastest float64) (entrants []*entrant, err error) {
+	reached := 0
+	for _, setting := range settings {
+		if reached == len(targets) {
+			break
+		}
+		t, err := b.peers.turn(name, setting, p, min(trial, b.Queries), 0)
+		if err != nil {
+			return nil, err
+		}
+		if t.each() > hopeless*fastest {
+			break
+		}
+		if t, err = b.peers.turn(name, setting, p, b.Queries, 0); err != nil {
+			return nil, err
+		}
+		e := &entrant{peer: name, setting: setting, recall: p.recall(t.Hits), trial: t.each()}
+		if n := reaches(e.recall); n > reached {
+			entrants = append(entrants, e)
+			fastest, reached = min(fastest, e.trial), n
+		}
+	}
+	if reached == 0 {
+		fmt.Fprintf(b.Log, "%-42s %s does not reach a recall of .95, or not in %d times the time of another\n", p.name, name, hopeless)
+	}
+	return entrants, nil
 }
 
 // reaches counts the targets that a recall reaches.

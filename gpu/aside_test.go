@@ -84,6 +84,28 @@ func TestWhatRunsAsideTakesNoTurn(t *testing.T) {
 	})
 }
 
+// A query that waits when bulk has its turn does not wait for that too.
+func TestAnAsideDeviceRunsWhatWaitsWhenBulkBegins(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, _, beside := startAside(t)
+		defer func() { require.NoError(t, s.Close(t.Context())) }()
+		began := time.Now()
+		full := Request{Texts: repeat(text(64), 16)}
+		embed(t.Context(), s, full)
+		synctest.Wait()
+		bulk := embed(t.Context(), s, Request{Texts: repeat(text(64), 16), Priority: Bulk})
+		for range bulkShare {
+			embed(t.Context(), s, full)
+		}
+		time.Sleep(bulkShare*1024*ms + ms)
+		short := <-embed(t.Context(), s, Request{Texts: []string{text(4)}})
+		require.NoError(t, short.err)
+		require.Equal(t, (1+bulkShare)*1024*ms+4*ms, short.at.Sub(began))
+		require.Equal(t, [][]int{{4}}, beside.seen())
+		require.NoError(t, (<-bulk).err)
+	})
+}
+
 // An aside device runs nothing else: no bulk, and no queries beside others.
 func TestAnAsideDeviceOnlyRunsBesideBulk(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -45,12 +45,20 @@ const (
 // Scheduler runs texts in batches on the devices of one or several models. It
 // is the Embedder of the first; Embedder returns any.
 //
-// A device that is idle starts at once on what there is. While one works, the
-// next batch fills up. Interactive goes before bulk: a bulk batch runs when
-// nothing interactive waits, or after bulkShare interactive batches. So a call
-// waits for one bulk batch, and one more for every bulkShare interactive batches
-// that go before it. While interactive calls come, bulk batches are as short as
-// leaves bulk its share of the tokens; an Aside runs short interactive ones beside them.
+// These are its rules:
+//
+//  1. An idle device starts at once on what there is; while it works, the next batch
+//     fills up.
+//  2. A bulk batch runs when nothing interactive waits, or after bulkShare interactive
+//     batches (choose).
+//  3. Beside interactive batches it is short: of besideTime, or of bulk's share of the
+//     tokens (lane.budget).
+//  4. While it runs, an Aside runs short interactive batches (suits).
+//  5. While a search is under way it stands still, but for no longer than stillMost, nor
+//     where interactive texts wait for its end (worker.giveWay).
+//
+// So a call waits for one bulk batch, and one more for every bulkShare interactive
+// batches that go before it.
 type Scheduler struct {
 	options    Options
 	lanes      []*lane

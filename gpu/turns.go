@@ -224,6 +224,9 @@ func (s *Scheduler) begin(p int, l *lane, priority Priority, w *worker) *run {
 	if l.devices[p].aside == 0 {
 		s.streak.add(priority, b.input.Tokens(), s.waitsFor(Bulk))
 	}
+	if priority == Bulk && p+1 < len(s.processors) {
+		s.processors[p+1].wake.Signal() // an Aside may run what waits already
+	}
 	s.room.Broadcast()
 	return &run{worker: w, processor: p, lane: l, device: l.devices[p], priority: priority, batch: b}
 }

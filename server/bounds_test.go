@@ -93,7 +93,7 @@ func TestTokenizingIsCharged(t *testing.T) {
 			t.Helper()
 			taken := int(d.budget.left.Load()) - left
 			require.True(t, d.budget.take(taken))
-			defer d.budget.give(taken)
+			defer d.budget.Give(taken)
 			return d.refused(c.path, body).status
 		}
 		hostile := body(c.hostile, size)
@@ -156,7 +156,7 @@ func TestEmbedAllIsChargedBeforehand(t *testing.T) {
 	require.True(t, d.budget.take(total-one+1), "there is room for one text but for a byte")
 	requireInferenceError(t, d.refused("/embed_all", body(1, limit-2)), 429, "Overloaded", "limits.total_bytes")
 	require.Equal(t, 200, d.refused("/embed_all", body(1, 3)).status)
-	d.budget.give(total - one + 1)
+	d.budget.Give(total - one + 1)
 	a := d.refused("/embed_all", body(6, limit-2))
 	require.Equal(t, 200, a.status, a.body)
 	d.requireWholeBudget()

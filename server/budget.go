@@ -27,7 +27,7 @@ func NewBudget(size config.Size) *Budget {
 	return b
 }
 
-// Take and Give implement tokenizer.Room.
+// Take implements tokenizer.Room.
 func (b *Budget) Take(n, held int) error {
 	if int64(held+n) > b.size {
 		return failf(fasthttp.StatusRequestEntityTooLarge, "a text takes more memory than limits.total_bytes, %d bytes, while it is tokenized: it has few spaces, or too many tokens; send it in parts", b.size)
@@ -38,22 +38,20 @@ func (b *Budget) Take(n, held int) error {
 	return nil
 }
 
-// Give gives back what was taken.
-func (b *Budget) Give(n int) { b.give(n) }
-
 // take takes n bytes, or none where fewer are left. It never waits: who waits
 // holds bytes that others wait for.
 func (b *Budget) take(n int) bool {
 	if b.left.Add(-int64(n)) >= 0 {
 		return true
 	}
-	b.give(n)
+	b.Give(n)
 	return false
 }
 
-func (b *Budget) give(n int) { b.left.Add(int64(n)) }
+// Give gives back what was taken.
+func (b *Budget) Give(n int) { b.left.Add(int64(n)) }
 
-var errNoRoom = failf(fasthttp.StatusTooManyRequests, "the bodies and answers under way have reached limits.total_bytes; send it again later")
+var errNoRoom = failf(fasthttp.StatusTooManyRequests, "all requests under way have reached limits.total_bytes together; send it again later")
 
 // errNoRoomYet is errNoRoom, and has jobs wait as a full queue does.
 var errNoRoomYet = fmt.Errorf("%w: %w", gpu.ErrOverloaded, errNoRoom)
@@ -70,7 +68,7 @@ func (q *request) take(n int) error {
 
 // giveBack gives n bytes back before the request is finished.
 func (q *request) giveBack(n int) {
-	q.s.budget.give(n)
+	q.s.budget.Give(n)
 	q.taken -= n
 }
 

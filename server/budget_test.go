@@ -71,7 +71,7 @@ func TestBodiesUnderWayAreBounded(t *testing.T) {
 	rest := int(d.budget.left.Load())
 	require.True(t, d.budget.take(rest))
 	require.Equal(t, 200, d.send("POST", "/v1/collections/c/search", `{"query":"q"}`, "Authorization", bearer("alice")).status, "writers cannot stop searches")
-	d.budget.give(rest)
+	d.budget.Give(rest)
 
 	close(release)
 	for range cap(answers) {
@@ -157,12 +157,12 @@ func TestBodiesOfSearchesAreBounded(t *testing.T) {
 	numbers := strings.TrimSuffix(strings.Repeat("-1.2345678e-05,", retrieve.MaxQueryNumbers), ",")
 	largest := "{" + longest + `,"vectors":[[` + numbers + "]]}"
 	others := int(d.limits.TotalBytes) - (len(largest) - maxSmallBody)
-	d.budget.give(-others)
+	d.budget.Give(-others)
 	require.Equal(t, 200, search(largest).status, "there is room for what is more than small")
-	d.budget.give(-1)
+	d.budget.Give(-1)
 	require.Equal(t, 429, search(largest).status)
 	require.Equal(t, 200, search("{"+longest+"}").status, "a small one needs none")
-	d.budget.give(others + 1)
+	d.budget.Give(others + 1)
 	d.requireWholeBudget()
 }
 

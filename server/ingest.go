@@ -269,7 +269,7 @@ func (in *ingestion) write(jobs <-chan job) {
 
 func (in *ingestion) release(j job) {
 	in.held.Release(int64(j.bytes))
-	in.q.s.budget.give(j.bytes)
+	in.q.s.budget.Give(j.bytes)
 }
 
 // writeOne gives every document its own deadline, and survives its panic.

@@ -31,7 +31,7 @@ func (l *lines) next() ([]byte, error) {
 		l.count++
 		line, err := l.read()
 		if err == nil && len(bytes.TrimSpace(line)) == 0 {
-			l.budget.give(len(line))
+			l.budget.Give(len(line))
 			continue
 		}
 		return line, err
@@ -55,7 +55,7 @@ func (l *lines) read() (line []byte, err error) {
 			fault = end
 		}
 		if fault != nil {
-			l.budget.give(len(line))
+			l.budget.Give(len(line))
 			return nil, fault
 		}
 		return line, nil

@@ -330,7 +330,7 @@ func writeTiming(b *strings.Builder, name string, took time.Duration) {
 // no keys, texts, queries or tokens.
 func (q *request) finish() {
 	q.cancel()
-	q.s.budget.give(q.taken)
+	q.s.budget.Give(q.taken)
 	q.tenant.leave()
 	if q.slot {
 		<-q.s.slots

@@ -65,7 +65,7 @@ func (t trier) choose(ctx context.Context, trial wire.Trial) []wire.Tried {
 			best := fastest(told)
 			t.report(told, best)
 			return best
-		case culprit == "" || slices.Contains(trial.Without, culprit):
+		case ctx.Err() != nil || culprit == "" || slices.Contains(trial.Without, culprit):
 			t.log.Warn("kernels for products are not tried", "why", err)
 			return nil
 		}
@@ -86,20 +86,7 @@ func (t trier) try(ctx context.Context, trial wire.Trial) (told []wire.Tried, er
 	says := &said{log: t.log}
 	command := exec.CommandContext(ctx, t.path, "try", strconv.Itoa(t.ordinal))
 	command.Stdin, command.Stderr = bytes.NewReader(question), says
-	answer, err := command.StdoutPipe()
-	if err != nil {
-		return nil, err
-	}
-	if err := command.Start(); err != nil {
-		return nil, err
-	}
-	alarm := time.AfterFunc(startTime, func() { cancel(errSilent) })
-	defer alarm.Stop()
-	told, err = listen(answer, func() { alarm.Reset(t.patience) })
-	if err != nil {
-		cancel(err)
-	}
-	err = command.Wait()
+	told, err = t.run(command, cancel)
 	if why := context.Cause(ctx); why != nil {
 		err = why // not that it was killed for it
 	}
@@ -107,6 +94,25 @@ func (t trier) try(ctx context.Context, trial wire.Trial) (told []wire.Tried, er
 		return told, fmt.Errorf("the process that tries it ended: %w%s", err, says.suffix())
 	}
 	return told, nil
+}
+
+// run starts a process and listens until it ends. One that is silent, or is not
+// understood, is cancelled.
+func (t trier) run(command *exec.Cmd, cancel context.CancelCauseFunc) ([]wire.Tried, error) {
+	answer, err := command.StdoutPipe()
+	if err == nil {
+		err = command.Start()
+	}
+	if err != nil {
+		return nil, err
+	}
+	alarm := time.AfterFunc(startTime, func() { cancel(errSilent) })
+	defer alarm.Stop()
+	told, err := listen(answer, func() { alarm.Reset(t.patience) })
+	if err != nil {
+		cancel(err)
+	}
+	return told, command.Wait()
 }
 
 // listen takes what is told until there is no more.

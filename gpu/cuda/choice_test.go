@@ -2,6 +2,7 @@ package cuda
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"fmt"
 	"log/slog"
@@ -59,19 +60,19 @@ func fakeTrial(told string) error {
 }
 
 // chosenBy is what comes of fakes, and what the log says.
-func chosenBy(t *testing.T, told string, patience time.Duration) (lines, log string) {
+func chosenBy(ctx context.Context, t *testing.T, told string, patience time.Duration) (lines, log string) {
 	t.Helper()
 	t.Setenv(behaviour, told)
 	var said bytes.Buffer
 	trier := trier{os.Args[0], 3, patience, slog.New(slog.NewTextHandler(&said, nil))}
-	best := trier.choose(t.Context(), wire.Trial{Config: model.Config{Hidden: 8}, Rows: rowsTried(16 << 10)})
+	best := trier.choose(ctx, wire.Trial{Config: model.Config{Hidden: 8}, Rows: rowsTried(16 << 10)})
 	return strings.Join(Kernels(best), "; "), said.String()
 }
 
 func TestKernelsAreChosen(t *testing.T) {
 	require.Equal(t, []int{16, 128, 1024, 4000}, rowsTried(4000))
 	require.Equal(t, []int{16}, rowsTried(16))
-	lines, log := chosenBy(t, "", time.Minute)
+	lines, log := chosenBy(t.Context(), t, "", time.Minute)
 	require.Equal(t, "8 × 8 relu: 16 plain, 128 plain, 1024 wide, 16384 mapped", lines)
 	require.Contains(t, log, "16384 mapped")
 	require.NotContains(t, log, "WARN")
@@ -89,17 +90,27 @@ func TestKernelsThatFailAreNotChosen(t *testing.T) {
 		"everything is text": {"", "kernels for products are not tried\" why=\"the process that tries it ended: invalid character"},
 	} {
 		t.Run(told, func(t *testing.T) {
-			lines, log := chosenBy(t, told, time.Minute)
+			lines, log := chosenBy(t.Context(), t, told, time.Minute)
 			require.Equal(t, want.lines, lines)
 			require.Contains(t, log, want.why)
 		})
 	}
 	t.Run("mapped hangs", func(t *testing.T) {
-		lines, log := chosenBy(t, "mapped hangs", 2*time.Second)
+		lines, log := chosenBy(t.Context(), t, "mapped hangs", 2*time.Second)
 		require.Equal(t, withoutMapped, lines)
 		require.Contains(t, log, "kernel=mapped")
 		require.Contains(t, log, errSilent.Error())
 	})
+}
+
+// A daemon that is stopped meanwhile blames no kernel.
+func TestTrialsThatAreCutOff(t *testing.T) {
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
+	defer cancel()
+	lines, log := chosenBy(ctx, t, "mapped hangs", time.Hour)
+	require.Empty(t, lines)
+	require.NotContains(t, log, "is not used")
+	require.Contains(t, log, context.DeadlineExceeded.Error())
 }
 
 func TestKernelsWithoutProgram(t *testing.T) {

@@ -5,6 +5,8 @@ package config
 
 import (
 	"time"
+
+	"sluice/index/local/ivf"
 )
 
 // Config is everything the daemon can be told. The doc tags are the reference
@@ -176,7 +178,7 @@ func Default() Config {
 		Model:       "all-minilm-l6-v2",
 		Device:      "cpu",
 		Precision:   "auto",
-		DenseRecall: 0.99,
+		DenseRecall: ivf.DefaultRecall,
 		Milvus:      []string{},
 		MilvusDown:  "error",
 		Limits: Limits{

@@ -64,7 +64,7 @@ func (s *Store) SetAccess(ctx context.Context, collection uint32, key string, ch
 }
 
 // served returns a collection and the record of a key in its serving generation,
-// which most often is the first: then in one turn with the database.
+// which most often is the first: then in one round trip.
 func (s *Store) served(ctx context.Context, collection uint32, key string) (c store.Collection, r store.Record, err error) {
 	var inFirst error
 	batch := &pgx.Batch{}
@@ -104,7 +104,7 @@ func (s *Store) setAccess(ctx context.Context, c store.Collection, r store.Recor
 	return store.Receipt{Record: r, AccessOnly: true}, nil
 }
 
-// putAccess makes the change in one turn with the database: what a pipeline brings
+// putAccess makes the change in one round trip: what a pipeline brings
 // is one transaction. That is what revocations wait for.
 func (s *Store) putAccess(ctx context.Context, c store.Collection, r store.Record, before uint64) (epoch uint64, err error) {
 	var generations []byte // null: it was never reindexed

@@ -14,14 +14,17 @@ type effort struct {
 	lists       float64 // squared, over the lists and the allowed share: see most
 }
 
-const fewer = 0.12
+const (
+	fewer  = 0.12
+	fitted = 0.99 // the recall of the numbers in effortFor
+)
 
 // effortFor is the effort that finds so much of the ten nearest on average. It
 // was fitted to 300,000 sentence vectors of which all or half are allowed: to
-// miss a tenth as many, lists have to be visited so much further away, and as
-// many as the root of ten times more.
+// miss a tenth as many, lists have to be visited that are .2 further away, and
+// at most ⁴√10, 1.8, times as many.
 func effortFor(recall float64) effort {
-	missed := (1 - recall) / (1 - DefaultRecall)
+	missed := (1 - recall) / (1 - fitted)
 	further := -0.2 * math.Log10(missed)
 	return effort{reach: 0.145 + further, base: 0.165 + further, lists: 14 / math.Sqrt(missed)}
 }

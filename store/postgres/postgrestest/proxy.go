@@ -17,7 +17,7 @@ import (
 type Proxy struct {
 	URL string // of the same database, through the proxy
 
-	turns          atomic.Int64
+	trips          atomic.Int64
 	listener       net.Listener
 	network, there string
 
@@ -95,7 +95,7 @@ func (p *Proxy) accept() {
 			continue
 		}
 		go p.pass(here, there, func([]byte) {})
-		go p.pass(there, here, (&answers{turns: &p.turns}).read)
+		go p.pass(there, here, (&answers{trips: &p.trips}).read)
 	}
 }
 
@@ -112,9 +112,9 @@ func (p *Proxy) keep(pair ...net.Conn) bool {
 	return p.open != nil
 }
 
-// Turns is how many answers the server has given so far, each to all that it was
+// RoundTrips is how many answers the server has given so far, each to all that it was
 // asked at once.
-func (p *Proxy) Turns() int64 { return p.turns.Load() }
+func (p *Proxy) RoundTrips() int64 { return p.trips.Load() }
 
 // pass copies until one of the connections ends, and then ends the other. seen is
 // given what goes by.
@@ -138,7 +138,7 @@ func (p *Proxy) pass(from, to net.Conn, seen func([]byte)) {
 // answers counts the answers in what a server sends on one connection: messages of a
 // type and a length, of which ReadyForQuery ends an answer.
 type answers struct {
-	turns *atomic.Int64
+	trips *atomic.Int64
 	head  []byte // of the message that has begun
 	rest  int    // bytes of its body that are to come
 }
@@ -154,7 +154,7 @@ func (a *answers) read(sent []byte) {
 			continue
 		}
 		if a.head[0] == 'Z' {
-			a.turns.Add(1)
+			a.trips.Add(1)
 		}
 		a.head, a.rest = a.head[:0], int(binary.BigEndian.Uint32(a.head[1:]))-4
 	}

@@ -12,9 +12,9 @@ import (
 	"sluice/store/postgres/postgrestest"
 )
 
-// TestTurns: a change of access takes two turns with the database, and reading what
+// TestRoundTrips: a change of access takes two round trips to the database, and reading what
 // it changed, which its acknowledgement waits for, two more.
-func TestTurns(t *testing.T) {
+func TestRoundTrips(t *testing.T) {
 	proxy := postgrestest.NewProxy(t, postgrestest.URL(t))
 	s := opened(t, proxy.URL)
 	c, _, err := s.CreateCollection(t.Context(), "acme", "docs", store.Settings{Analyzer: "english"})
@@ -22,7 +22,7 @@ func TestTurns(t *testing.T) {
 	_, err = s.Commit(t.Context(), c.ID, version(1))
 	require.NoError(t, err)
 	for name, call := range map[string]struct {
-		turns int64
+		trips int64
 		do    func(i int) error
 	}{
 		"SetAccess": {2, func(i int) error {
@@ -36,10 +36,10 @@ func TestTurns(t *testing.T) {
 	} {
 		least := int64(math.MaxInt64) // the first prepares its statements, and the store begins to listen
 		for i := range 5 {
-			before := proxy.Turns()
+			before := proxy.RoundTrips()
 			require.NoError(t, call.do(i), name)
-			least = min(least, proxy.Turns()-before)
+			least = min(least, proxy.RoundTrips()-before)
 		}
-		require.Equal(t, call.turns, least, name)
+		require.Equal(t, call.trips, least, name)
 	}
 }
