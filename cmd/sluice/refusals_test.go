@@ -16,6 +16,14 @@ func TestRefusalsSayWhatToDo(t *testing.T) {
 	require.Equal(t, 1, r.code)
 	require.Contains(t, r.err, "-k 0: give a number of passages from 1 to 100")
 
+	const secret = "hunter2"
+	r = sluice(t, "search", "question", "-c", "docs", "--server", "http://u:"+secret+"@127.0.0.1:1")
+	require.Contains(t, r.err, "is a daemon serving there? --server names another")
+	require.NotContains(t, r.err, secret)
+	r = sluice(t, "search", "question", "-c", "docs", "--api-key", "key: "+secret+"\nhash: x")
+	require.Contains(t, r.err, "give only the word after key:")
+	require.NotContains(t, r.err, secret)
+
 	c := ingestCommand{Collection: "docs"}
 	plain, own := client.Collection{}, client.Collection{OwnVectors: &client.OwnVectors{Dimensions: 4}}
 	require.NoError(t, c.checkVectors(client.OwnVectors{}, own))
