@@ -2,6 +2,7 @@ package main
 
 import (
 	"net"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -37,4 +38,17 @@ func TestRefusalsSayWhatToDo(t *testing.T) {
 	_, err = net.Listen("tcp", taken.Addr().String())
 	require.Contains(t, busy(err, "listen"), "--listen")
 	require.Empty(t, busy(net.ErrClosed, "listen"))
+}
+
+// Why there are passages only is said, whatever else was left out.
+func TestPassagesAloneAreExplained(t *testing.T) {
+	said := func(degraded ...string) string {
+		var out strings.Builder
+		printAnswer(&out, client.Answer{Outcome: "evidence", Degraded: degraded})
+		return out.String()
+	}
+	const alone = "the daemon has no chat model"
+	require.Contains(t, said(), alone)
+	require.Contains(t, said("context_cut"), alone)
+	require.NotContains(t, said("answer_unavailable"), alone)
 }
