@@ -22,7 +22,7 @@ func TestRefusalsSayWhatToDo(t *testing.T) {
 	require.Contains(t, r.err, "is a daemon serving there? --server names another")
 	require.NotContains(t, r.err, secret)
 	r = sluice(t, "search", "question", "-c", "docs", "--api-key", "key: "+secret+"\nhash: x")
-	require.Contains(t, r.err, "give only the word after key:")
+	require.Contains(t, r.err, "give only the word that is the key")
 	require.NotContains(t, r.err, secret)
 
 	c := ingestCommand{Collection: "docs"}

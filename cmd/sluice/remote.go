@@ -39,7 +39,7 @@ func (r remote) client() (*client.Client, error) {
 		return nil, errors.New("give one of --token, --api-key and --as; SLUICE_TOKEN and SLUICE_API_KEY of the environment count as the first two")
 	}
 	if strings.ContainsFunc(r.Token+r.APIKey, unicode.IsSpace) {
-		return nil, errors.New("the token or API key has blanks or line breaks, as a whole file of 'sluice key' has: give only the word after key:")
+		return nil, errors.New("the token or API key has blanks or line breaks, as a whole file of 'sluice key' has: give only the word that is the key")
 	}
 	return client.New(r.Server, options...)
 }
