@@ -60,8 +60,11 @@ func WithRetries(n int) Option { return func(c *Client) { c.retries = n } }
 // New returns a client of the daemon at the URL, for example "http://127.0.0.1:8080".
 func New(baseURL string, options ...Option) (*Client, error) {
 	u, err := url.Parse(baseURL)
-	if err != nil || u.Host == "" || (u.Scheme != "http" && u.Scheme != "https") || u.RawQuery != "" {
-		return nil, fmt.Errorf("%q is not the URL of a daemon, such as http://127.0.0.1:8080", baseURL)
+	if err != nil { // whose words repeat the URL, and a password in it
+		return nil, errors.New("the daemon's address is not a URL such as http://127.0.0.1:8080")
+	}
+	if u.Host == "" || (u.Scheme != "http" && u.Scheme != "https") || u.RawQuery != "" {
+		return nil, fmt.Errorf("%q is not the URL of a daemon, such as http://127.0.0.1:8080", u.Redacted())
 	}
 	transport := http.DefaultTransport.(*http.Transport).Clone()
 	transport.MaxIdleConnsPerHost, transport.MaxIdleConns = idlePerHost, 0

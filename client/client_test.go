@@ -33,9 +33,10 @@ func refuse(w http.ResponseWriter, status int, retryAfter string) {
 }
 
 func TestNewRefusesOtherURLs(t *testing.T) {
-	for _, u := range []string{"", "127.0.0.1:8080", "/x", "ftp://x", "http://", "http://x/?y=z"} {
+	for _, u := range []string{"", "127.0.0.1:8080", "/x", "ftp://x", "http://", "http://x/?y=z", "ftp://u:hunter2@x", "http://u:hunter2@x:port"} {
 		_, err := New(u)
-		require.Error(t, err, u)
+		require.ErrorContains(t, err, "such as http://127.0.0.1:8080", u)
+		require.NotContains(t, err.Error(), "hunter2")
 	}
 }
 

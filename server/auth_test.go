@@ -88,6 +88,7 @@ func TestRoles(t *testing.T) {
 		"GET /readyz":                        identity.None,
 		"GET /openapi.json":                  identity.None,
 		"GET /":                              identity.None,
+		"GET /console/":                      identity.None,
 	}
 	require.Len(t, need, len(routes()), "every route is here")
 	for name, role := range map[string]identity.Role{"": identity.None, "alice": identity.Read, "writer": identity.Write, "root": identity.Admin} {

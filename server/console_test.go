@@ -38,7 +38,8 @@ func TestConsoleFiles(t *testing.T) {
 	home := d.send("GET", "/", "")
 	require.Equal(t, 200, home.status, "where it is sent")
 	require.Equal(t, d.send("GET", "/console", "").body, home.body)
-	for _, path := range []string{"/console/", "/console/none.js", "/console/..%2Fconsole.go", "/console/%2e%2e"} {
+	require.Equal(t, home.body, d.send("GET", "/console/", "").body, "a slash too many")
+	for _, path := range []string{"/console/none.js", "/console/..%2Fconsole.go", "/console/%2e%2e"} {
 		require.GreaterOrEqual(t, d.send("GET", path, "").status, 400, path)
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"strconv"
+	"strings"
 	"syscall"
 	"time"
 
@@ -81,7 +82,7 @@ func failureOf(err error) *failure {
 	case errors.Is(err, filter.ErrPrincipal):
 		return failf(fasthttp.StatusForbidden, "your identity's attributes are not what the policies declare; tell the administrator of the daemon")
 	case errors.Is(err, store.ErrInvalid):
-		return failf(fasthttp.StatusBadRequest, "%s", shortened(err.Error()))
+		return failf(fasthttp.StatusBadRequest, "%s", shortened(strings.TrimPrefix(err.Error(), store.ErrInvalid.Error()+": ")))
 	case errors.Is(err, store.ErrSettingsDiffer):
 		return failf(fasthttp.StatusConflict, "%s; settings are fixed at creation", store.ErrSettingsDiffer)
 	case errors.Is(err, ingest.ErrBusy):
@@ -99,7 +100,7 @@ func failureOf(err error) *failure {
 	case errors.Is(err, index.ErrUnavailable):
 		return failf(fasthttp.StatusServiceUnavailable, "a server that holds the index cannot be reached; send it again later")
 	case errors.Is(err, context.DeadlineExceeded):
-		return failf(fasthttp.StatusGatewayTimeout, "the deadline passed; ask for less, or raise limits.request_timeout")
+		return failf(fasthttp.StatusGatewayTimeout, "the deadline passed; ask for less, send it again when the daemon has less to do, or raise limits.request_timeout")
 	case errors.Is(err, context.Canceled), errors.Is(err, retrieve.ErrStopped):
 		return failf(fasthttp.StatusServiceUnavailable, "the daemon is shutting down; send it again later")
 	case errors.Is(err, syscall.ENOSPC):

@@ -87,6 +87,7 @@ func routes() []route {
 		{method: "GET", pattern: "/metrics", role: identity.Admin, probe: true, serve: (*Server).getMetrics},
 		{method: "GET", pattern: "/", open: true, serve: (*Server).toConsole},
 		{method: "GET", pattern: "/console", open: true, serve: (*Server).console},
+		{method: "GET", pattern: "/console/", open: true, serve: (*Server).toConsole},
 		{method: "GET", pattern: "/console/{file}", open: true, serve: (*Server).console},
 		{method: "GET", pattern: "/openapi.json", open: true, serve: (*Server).openAPI},
 	}

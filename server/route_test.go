@@ -1,6 +1,7 @@
 package server
 
 import (
+	"fmt"
 	"net/url"
 	"strings"
 	"testing"
@@ -10,6 +11,7 @@ import (
 
 	"sluice/client"
 	"sluice/ingest"
+	"sluice/store"
 )
 
 // Whatever key and collection are escaped into a path come out of it again.
@@ -87,4 +89,11 @@ func patchOrDocument(data []byte) (ingest.Document, error) {
 		return ingest.Document{}, err
 	}
 	return documentOf(d)
+}
+
+// What a caller reads begins with what is wrong, not with how errors are sorted here.
+func TestInvalidIsSaidByTheStatus(t *testing.T) {
+	f := failureOf(fmt.Errorf("%w: unknown strategy", store.ErrInvalid))
+	require.Equal(t, 400, f.status)
+	require.Equal(t, "unknown strategy", f.detail)
 }

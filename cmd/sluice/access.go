@@ -51,11 +51,13 @@ func (c accessImport) Run(ctx context.Context) error {
 	err = api.ImportAccess(ctx, c.Collection, file, func(r client.WriteResult) error {
 		out.add(r)
 		if r.Error != nil {
-			fmt.Fprintf(os.Stderr, "  failed line %d %s: %s\n", r.Line, r.Key, r.Error)
+			fmt.Fprintf(os.Stderr, "  failed line %s: %s\n", strings.TrimSpace(fmt.Sprint(r.Line, " ", r.Key)), r.Error)
 		}
 		return nil
 	})
-	fmt.Println(out)
+	if len(out.count) > 0 || err == nil {
+		fmt.Println(out)
+	}
 	return errors.Join(c.hint(err), out.err())
 }
 

@@ -65,6 +65,9 @@ func TestAccessCommands(t *testing.T) {
 	r = d.run("root", "access", "import", file, "-c", "docs")
 	require.Equal(t, 1, r.code)
 	require.Equal(t, "3 access_updated, 3 failed\n", r.out)
+	refused := d.run("ann", "access", "import", file, "-c", "docs")
+	require.Empty(t, refused.out, "no counts where nothing was done")
+	require.Contains(t, refused.err, "Forbidden")
 	for _, want := range []string{"failed line 2 b: ", "failed line 4 none: ", "failed line 6 c: ", "3 of 6 documents failed"} {
 		require.Contains(t, r.err, want)
 	}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strings"
 
 	"sluice/client"
@@ -58,7 +59,7 @@ func printAnswer(w io.Writer, a client.Answer) {
 		fmt.Fprintf(w, "%s. %s  (%s, version %d)\n", p.ID, heading(client.SearchResult{Headings: p.Headings, Title: p.Title, Document: p.Document}), p.Document, p.Version)
 		fmt.Fprintf(w, "    %s\n", excerpt(p.Text, 200))
 	}
-	if a.Outcome == "evidence" && len(a.Degraded) == 0 {
+	if a.Outcome == "evidence" && !slices.Contains(a.Degraded, "answer_unavailable") {
 		fmt.Fprintln(w, "These are the passages alone: the daemon has no chat model (its setting answer).")
 	}
 	if len(a.Degraded) > 0 {

@@ -42,9 +42,14 @@ type folder struct {
 	unreadable []unsent
 }
 
-// readFolder lists a directory. Links are not followed: they could point
+// readFolder lists a directory. Links in it are not followed: they could point
 // outside of what the caller named.
 func readFolder(root string) (*folder, error) {
+	if info, err := os.Stat(root); err == nil && info.IsDir() {
+		if root, err = filepath.EvalSymlinks(root); err != nil {
+			return nil, err
+		}
+	}
 	f := &folder{root: root}
 	err := filepath.WalkDir(root, func(file string, entry fs.DirEntry, err error) error {
 		switch {

@@ -135,6 +135,10 @@ func TestFolderIsNotLeft(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, "a.txt", d.Text)
 
+	f, err = readFolder(filepath.Join(root, "dir"))
+	require.NoError(t, err)
+	require.Equal(t, []string{"secret.txt"}, f.files, "of a link that the caller names")
+
 	f, err = readFolder(filepath.Join(root, "a.txt"))
 	require.NoError(t, err)
 	d, err = f.document(f.files[0])

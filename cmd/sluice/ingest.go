@@ -184,7 +184,7 @@ func (o *outcome) print(files *folder, took time.Duration) {
 
 // wrong is what is wrong with a document, without what the protocol calls it.
 func wrong(p *client.Problem) string {
-	return cmp.Or(strings.TrimPrefix(p.Detail, "invalid: "), p.Title)
+	return cmp.Or(p.Detail, p.Title)
 }
 
 // some names a few of many.

@@ -28,14 +28,14 @@ func (d *daemon) startPolicies(ctx context.Context) error {
 }
 
 // errPolicies: the configured policies cannot be used.
-var errPolicies = errors.New("policies")
+var errPolicies = errors.New("the configured policies cannot be used")
 
 // loadPolicies puts the configured policies in force, unless they are those
 // present.
 func (d *daemon) loadPolicies(ctx context.Context, present store.PolicySource) error {
 	policies, err := d.configuredPolicies()
 	if err != nil {
-		return fmt.Errorf("%w in %s: %w", errPolicies, d.config.Policies, err)
+		return fmt.Errorf("%w: %w", errPolicies, err)
 	}
 	d.warnOfPolicies(present, policies)
 	schema, files := policies.Source()

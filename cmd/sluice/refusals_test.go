@@ -2,6 +2,7 @@ package main
 
 import (
 	"net"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -16,6 +17,14 @@ func TestRefusalsSayWhatToDo(t *testing.T) {
 	require.Equal(t, 1, r.code)
 	require.Contains(t, r.err, "-k 0: give a number of passages from 1 to 100")
 
+	const secret = "hunter2"
+	r = sluice(t, "search", "question", "-c", "docs", "--server", "http://u:"+secret+"@127.0.0.1:1")
+	require.Contains(t, r.err, "is a daemon serving there? --server names another")
+	require.NotContains(t, r.err, secret)
+	r = sluice(t, "search", "question", "-c", "docs", "--api-key", "key: "+secret+"\nhash: x")
+	require.Contains(t, r.err, "give only the word that is the key")
+	require.NotContains(t, r.err, secret)
+
 	c := ingestCommand{Collection: "docs"}
 	plain, own := client.Collection{}, client.Collection{OwnVectors: &client.OwnVectors{Dimensions: 4}}
 	require.NoError(t, c.checkVectors(client.OwnVectors{}, own))
@@ -29,4 +38,17 @@ func TestRefusalsSayWhatToDo(t *testing.T) {
 	_, err = net.Listen("tcp", taken.Addr().String())
 	require.Contains(t, busy(err, "listen"), "--listen")
 	require.Empty(t, busy(net.ErrClosed, "listen"))
+}
+
+// Why there are passages only is said, whatever else was left out.
+func TestPassagesAloneAreExplained(t *testing.T) {
+	said := func(degraded ...string) string {
+		var out strings.Builder
+		printAnswer(&out, client.Answer{Outcome: "evidence", Degraded: degraded})
+		return out.String()
+	}
+	const alone = "the daemon has no chat model"
+	require.Contains(t, said(), alone)
+	require.Contains(t, said("context_cut"), alone)
+	require.NotContains(t, said("answer_unavailable"), alone)
 }

@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"strings"
 	"syscall"
+	"unicode"
 
 	"sluice/client"
 )
@@ -37,6 +38,9 @@ func (r remote) client() (*client.Client, error) {
 	if len(options) > 1 {
 		return nil, errors.New("give one of --token, --api-key and --as; SLUICE_TOKEN and SLUICE_API_KEY of the environment count as the first two")
 	}
+	if strings.ContainsFunc(r.Token+r.APIKey, unicode.IsSpace) {
+		return nil, errors.New("the token or API key has blanks or line breaks, as a whole file of 'sluice key' has: give only the word that is the key")
+	}
 	return client.New(r.Server, options...)
 }
 
@@ -49,7 +53,7 @@ func (r remote) hint(err error) error {
 	case errors.As(err, &problem) && problem.Status == http.StatusForbidden:
 		return fmt.Errorf("%w (here: --api-key, --token or --as of somebody who has the role)", err)
 	case errors.Is(err, syscall.ECONNREFUSED):
-		return fmt.Errorf("%w (is a daemon serving at %s? --server names another)", err, r.Server)
+		return fmt.Errorf("%w (is a daemon serving there? --server names another)", err)
 	case errors.As(err, new(x509.UnknownAuthorityError)):
 		return fmt.Errorf("%w (the environment's SSL_CERT_FILE=ca.pem names who signed its certificate)", err)
 	case errors.Is(err, io.EOF) && strings.HasPrefix(r.Server, "http://"):

@@ -48,6 +48,6 @@ func TestOutcomes(t *testing.T) {
 	require.Equal(t, 4, o.cut)
 	require.Equal(t, "a, b", some(o.long))
 	require.Equal(t, "1, 2, 3, 4, 5, 6, 7, 8, 9, 10 and 1 more", some([]string{"1", "2", "3", "4", "5", "6", "7", "8", "9", "10", "11"}))
-	require.Equal(t, "it is broken", wrong(&client.Problem{Title: "Bad Request", Detail: "invalid: it is broken"}))
+	require.Equal(t, "it is broken", wrong(&client.Problem{Title: "Bad Request", Detail: "it is broken"}))
 	require.Equal(t, "it is not valid UTF-8", wrong(&client.Problem{Title: "it is not valid UTF-8"}))
 }
