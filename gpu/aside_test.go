@@ -42,27 +42,22 @@ func TestShortQueriesRunBesideBulk(t *testing.T) {
 	})
 }
 
-// A short query that waits already when a bulk batch has its turn does not wait for that.
-func TestWhatWaitsRunsBesideBulk(t *testing.T) {
+// How fast an aside is says nothing of the device, whose speed bounds bulk batches.
+func TestAnAsideIsNotTheDevicesSpeed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		v := tinyServed()
-		d, beside := &fakeDevice{perToken: ms}, &fakeDevice{perToken: ms}
-		v.Devices = []Device{d, asideDevice{beside}}
-		s, err := NewScheduler(Options{BatchTokens: 64}, v)
+		v.Devices = []Device{&fakeDevice{perToken: ms}, asideDevice{&fakeDevice{perToken: 4 * ms}}}
+		s, err := NewScheduler(Options{}, v)
 		require.NoError(t, err)
 		defer func() { require.NoError(t, s.Close(t.Context())) }()
-		calls := []<-chan outcome{embed(t.Context(), s, Request{Texts: []string{text(60)}})}
+		bulk := embed(t.Context(), s, Request{Texts: repeat(text(64), 4), Priority: Bulk})
 		synctest.Wait()
-		calls = append(calls, embed(t.Context(), s, Request{Texts: repeat(text(64), 4), Priority: Bulk}))
+		require.NoError(t, (<-embed(t.Context(), s, Request{Texts: []string{text(60)}})).err)
+		require.NoError(t, (<-bulk).err)
 		synctest.Wait()
-		for n := range 2 * bulkShare {
-			calls = append(calls, embed(t.Context(), s, Request{Texts: []string{text(50 + n)}}))
-			synctest.Wait()
-		}
-		for _, c := range calls {
-			require.NoError(t, (<-c).err)
-		}
-		require.NotEmpty(t, beside.seen())
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		require.Equal(t, 1000, s.lanes[0].speed.during(1000*ms))
 	})
 }
 

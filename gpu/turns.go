@@ -52,7 +52,7 @@ func (s *Scheduler) enqueue(l *lane, c *call, items []item, last bool) (own *run
 		l.classes[c.priority].queue.push(it)
 	}
 	for p := range s.processors {
-		if !l.runs(p) || s.processors[p].lane != nil {
+		if !s.free(l, p) {
 			continue
 		}
 		if own == nil && last && l.devices[p].prompt {
@@ -63,6 +63,11 @@ func (s *Scheduler) enqueue(l *lane, c *call, items []item, last bool) (own *run
 		}
 	}
 	return own, nil
+}
+
+// free reports whether processor p might run a batch of l's now.
+func (s *Scheduler) free(l *lane, p int) bool {
+	return l.runs(p) && s.processors[p].lane == nil && (l.devices[p].aside == 0 || s.processors[p-1].bulk)
 }
 
 // lend begins l's batch on processor p for its caller to run; nil if it is
@@ -219,13 +224,10 @@ func (s *Scheduler) begin(p int, l *lane, priority Priority, w *worker) *run {
 	if priority == Interactive {
 		s.interactive = now
 	} else if next := p + 1; next < len(s.processors) {
-		s.processors[next].wake.Signal() // an Aside may run what waits
+		s.processors[next].wake.Signal() // an Aside may run what waits already
 	}
 	if l.devices[p].aside == 0 {
 		s.streak.add(priority, b.input.Tokens(), s.waitsFor(Bulk))
-	}
-	if priority == Bulk && p+1 < len(s.processors) {
-		s.processors[p+1].wake.Signal() // an Aside may run what waits already
 	}
 	s.room.Broadcast()
 	return &run{worker: w, processor: p, lane: l, device: l.devices[p], priority: priority, batch: b}
@@ -246,12 +248,12 @@ func (v *streak) add(p Priority, tokens int, bulkWaits bool) {
 	v.batches, v.tokens = v.batches+1, v.tokens+tokens
 }
 
-// end frees the processor of a run. What one took that failed, or stood still, says
-// nothing of the device's speed.
+// end frees the processor of a run. What one took that failed, stood still or ran
+// aside says nothing of the device's speed.
 func (s *Scheduler) end(r *run, tokens int, took time.Duration, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if stood := r.stood.Swap(false); err == nil && !stood {
+	if stood := r.stood.Swap(false); err == nil && !stood && r.device.aside == 0 {
 		r.lane.speed.add(tokens, took)
 	}
 	s.processors[r.processor].lane, s.processors[r.processor].bulk = nil, false
