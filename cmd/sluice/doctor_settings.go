@@ -38,6 +38,9 @@ func (e *examination) configuration(c doctorCommand) bool {
 	} else {
 		e.ok("configuration", "%s", looked)
 	}
+	for _, name := range settings.StrayVariables(os.Environ()) {
+		e.warn("configuration", "sluice serve --help shows the variables of settings", "the environment variable %s means nothing", name)
+	}
 	e.settings = settings
 	return settings.Data != ""
 }

@@ -18,7 +18,7 @@ import (
 
 // beSluice makes the test binary be the program: the tests run the real thing,
 // in processes that can be killed.
-const beSluice = "SLUICE_TEST_BE_SLUICE"
+const beSluice = "TEST_BE_SLUICE"
 
 func TestMain(m *testing.M) {
 	if os.Getenv(beSluice) != "" {

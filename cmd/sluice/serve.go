@@ -41,6 +41,9 @@ func (c *serveCommand) Run(ctx context.Context, flags *settingFlags) error {
 	}
 	d := &daemon{config: settings, started: settings, reread: reread, log: newLogger(settings.Log)}
 	slog.SetDefault(d.log) // what libraries log
+	for _, name := range settings.StrayVariables(os.Environ()) {
+		d.log.Warn("an environment variable means nothing: sluice serve --help shows those of settings", "variable", name)
+	}
 	return d.run(ctx)
 }
 

@@ -27,7 +27,8 @@ Every key, with its default or (in the commented parts) an example:
 | variable | flag | default |
 |---|---|---|
 %s
---demo has neither a key nor a variable: a demo is started by hand, knowingly.
+--demo has neither a key nor a variable: a demo is started by hand, knowingly. A variable that begins
+with SLUICE_ and means nothing is named in the log, and by 'sluice doctor'.
 `
 )
 
